@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args, get_origin
 import typer
 
 from nextlabel.cli.app import EXIT_CODES, app
-from nextlabel.cli.campaign.setting_flags import PANEL as SETTINGS_PANEL
+from nextlabel.cli.campaign import PANEL as SETTINGS_PANEL
 from nextlabel.cli.problem_options import PANEL
 
 OPENING = """# Command line

@@ -1,0 +1,1017 @@
+"""``nextlabel campaign``: create, watch and steer live campaigns in a database, whether a service uses it or not."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import shlex
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict, fields
+from itertools import islice
+from typing import IO, TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from nextlabel.campaign.declaration import declared, kind, names, offer
+from nextlabel.cli.database import (
+    TASKS_FILE,
+    GoldColumn,
+    Id,
+    IdColumn,
+    ScoreColumn,
+    fields_of,
+    import_bar,
+    names_of,
+    number_of,
+    opened_store,
+    opened_tasks,
+    say_columns,
+    service_at,
+    state_of,
+    text_of,
+)
+from nextlabel.cli.options import (
+    DB,
+    Db,
+    Json,
+    LabelColumn,
+    PublicUrl,
+    Seed,
+    parse_number,
+    parse_prior,
+    refuse_idle,
+    text,
+    whole,
+)
+from nextlabel.cli.output import answer, checked_file, print_json, print_table, say, say_read, working
+from nextlabel.cli.serve import needs_service
+from nextlabel.errors import InputError, UnavailableError
+from nextlabel.files.write import export_text, whole_file
+from nextlabel.prose import counted, has_password, listed, without_passwords
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from nextlabel.campaign.replies import AuditItem
+    from nextlabel.campaign.webhooks import Webhook
+    from nextlabel.campaigns.service import CampaignService
+    from nextlabel.campaigns.webhooks import Webhooks
+    from nextlabel.campaigns.worker_reports import WorkerReport
+    from nextlabel.files.tasks import TaskReader
+    from nextlabel.store.sql import SqlStore
+
+PANEL = "Settings of the campaign"
+#: What takes a setting away that may be left out.
+NONE = "none"
+
+Command = Callable[..., None]
+
+
+def setting_flags(*, changing: bool = False) -> Callable[[Command], Command]:
+    """Replace a command's ``**settings`` by the flags of a campaign's settings, or of those that may change."""
+
+    def add(command: Command) -> Command:
+        signature = inspect.signature(command, eval_str=True)
+        own = [one for one in signature.parameters.values() if one.kind is not inspect.Parameter.VAR_KEYWORD]
+        flags = [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_flag(name, changing))
+            for name in names()
+            if offer(name).flag and (offer(name).changeable or not changing)
+        ]
+        first = next(place for place, one in enumerate(own) if one.name == "db")
+        last = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in own[first:]]
+        command.__signature__ = signature.replace(parameters=[*own[:first], *flags, *last])  # type: ignore[attr-defined]
+        return command
+
+    return add
+
+
+def _flag(name: str, changing: bool) -> Any:
+    shown, info = offer(name), declared(name)
+    help = str(info.description)
+    if not changing and not info.is_required() and info.default and kind(name) is not bool:
+        default = ",".join(LABELS) if name == "labels" else f"{info.default:g}" if kind(name) is float else info.default
+        help += f" Default: {default}."
+    if kind(name) is bool:
+        return Annotated[bool | None, typer.Option(shown.flag, help=help, show_default=False, rich_help_panel=PANEL)]
+    flag = f"--{name.replace('_', '-')}"
+    return Annotated[
+        str | None, typer.Option(flag, metavar=shown.flag, help=help, show_default=False, rich_help_panel=PANEL)
+    ]
+
+
+def _kept(name: str) -> bool:
+    """Whether a setting always has a value."""
+    return kind(name) in (bool, int, float) and declared(name).default is not None
+
+
+#: What items may be if the command line names no labels.
+LABELS = declared("labels").examples[0]  # type: ignore[index]
+
+
+def typed_settings(typed: Mapping[str, Any], *, changing: bool = False) -> dict[str, Any]:
+    """The settings that were typed, as ``CampaignSettings`` takes them."""
+    given = {name: value for name, value in typed.items() if value is not None}
+    return {name: _read(name, value, changing) for name, value in given.items()}
+
+
+def _read(name: str, typed: Any, changing: bool) -> Any:
+    flag = f"--{name.replace('_', '-')}"
+    if changing and typed == NONE and not _kept(name):
+        return declared(name).default
+    if name == "instructions":
+        return text_of(flag, typed)
+    if name == "prior":
+        return parse_prior(typed)
+    if name == "deadline" or kind(name) in (bool, str):
+        return typed
+    if kind(name) is tuple:
+        return names_of(typed)
+    if name == "budget":
+        return parse_number(flag, typed, "Give a whole number, e.g. --budget 1200.")
+    return number_of(flag, typed)
+
+
+@setting_flags()
+def create(
+    context: typer.Context,
+    tasks: Annotated[str | None, TASKS_FILE] = None,
+    id: Annotated[str | None, text("--id", "ID", "The campaign's id. Default: a random one.")] = None,
+    id_column: IdColumn = None,
+    score_column: ScoreColumn = None,
+    gold_column: GoldColumn = None,
+    db: Db = DB,
+    as_json: Json = False,
+    **typed: Any,
+) -> None:
+    """Create a campaign with its first tasks."""
+    if tasks is None:
+        refuse_idle(context, ["id_column", "score_column", "gold_column"], "a file of TASKS")
+    if not typed["budget"]:
+        raise InputError("the campaign has no budget.", "Give --budget, the number of labels that may be bought.")
+    needs_service()
+    from nextlabel.campaign.settings import CampaignSettings
+
+    settings = {"labels": LABELS, **typed_settings(typed)}
+    CampaignSettings.from_dict(settings)  # refused before the file is opened
+    opened: AbstractContextManager[TaskReader | None] = (
+        nullcontext() if tasks is None else opened_tasks(tasks, id_column, score_column, gold_column)
+    )
+    with opened as first:
+        config = CampaignSettings.from_dict({**settings, "show": _shown(settings.get("show"), first, score_column)})
+        with service_at(db, create=True) as service, working("Adding tasks") as progress:
+            row = service.create(config, id, first or (), import_bar(first, progress))
+    read = [] if first is None else [*say_read(first.report), *say_columns(config, first, score_column)]
+    if as_json:
+        print_json({**fields_of(row), "read": read})
+    else:
+        sys.stdout.write(f"{row.id}\n")
+        say(f"Campaign {row.id}: {counted(row.tasks, 'task')}, {counted(row.budget, 'label')}, {state_of(row)}.")
+    where = "" if has_password(db) else f" --db {db}"  # an address with a password came from NEXTLABEL_DB
+    say(f"Serve it: nextlabel serve{where}. Links: nextlabel campaign links {row.id} ann bob{where}.")
+
+
+def _shown(show: list[str] | None, tasks: TaskReader | None, score_column: str | None) -> list[str] | None:
+    """The columns that workers are shown: those named; else, without the scores, those that may be seen by anybody."""
+    from nextlabel.campaign.settings import ALL, is_shown
+
+    columns = () if tasks is None else tasks.columns
+    if show is None:
+        safe = [name for name in columns if is_shown(None, name) and name != score_column]
+        return safe if score_column is not None and safe else None
+    unknown = next((name for name in show if columns and name != ALL and name not in columns), None)
+    if unknown is not None:
+        raise InputError(f"--show: the file has no column {unknown[:60]!r}.", f"It has {listed(columns)}.")
+    return show
+
+
+def add(
+    context: typer.Context,
+    id: Id,
+    tasks: Annotated[str | None, TASKS_FILE] = None,
+    gold: Annotated[
+        str | None, text("--gold", "FILE", "Known answers, task and label: their tasks become control questions.")
+    ] = None,
+    predictions: Annotated[
+        str | None, text("--predictions", "FILE", "What a model predicts: task and label, or task and probabilities.")
+    ] = None,
+    model: Annotated[
+        str | None, text("--model", "NAME", "With --predictions: its labels are those of worker model:NAME.")
+    ] = None,
+    cost: Annotated[str, text("--cost", "C", "Labels of the budget that one prediction costs. Default: 0.")] = "0",
+    id_column: IdColumn = None,
+    label_column: LabelColumn = "label",
+    score_column: ScoreColumn = None,
+    gold_column: GoldColumn = None,
+    db: Db = DB,
+    as_json: Json = False,
+) -> None:
+    """Add tasks, known answers or a model's predictions, all of a file or none of it.
+
+    Control questions are given among the others and never shown as such. Their labels tell how good each worker is, and
+    are not paid from the budget unless the campaign was created with --gold-in-budget; an answer is corrected by giving
+    it again. A model is learnt like any worker, so that people go where it is not enough.
+    """
+    if sum(given is not None for given in (tasks, gold, predictions)) != 1:
+        raise InputError("nothing says what to add.", "Give a file of TASKS, --gold FILE or --predictions FILE.")
+    if tasks is None:
+        refuse_idle(context, ["score_column", "gold_column"], "a file of TASKS")
+    if gold is None:
+        refuse_idle(context, ["label_column"], "--gold")
+    if predictions is None:
+        refuse_idle(context, ["model", "cost"], "--predictions")
+    if tasks is not None:
+        _add_tasks(id, tasks, id_column, score_column, gold_column, db, as_json)
+    elif gold is not None:
+        _add_gold(id, gold, id_column or "task", label_column, db, as_json)
+    elif model is None:
+        raise InputError("the model has no name.", "Give --model NAME.")
+    else:
+        _add_predictions(id, str(predictions), model, number_of("--cost", cost), id_column, db, as_json)
+
+
+def _add_tasks(
+    id: str, path: str, id_column: str | None, score_column: str | None, gold_column: str | None, db: str, as_json: bool
+) -> None:
+    with (
+        opened_tasks(path, id_column, score_column, gold_column) as more,
+        service_at(db) as service,
+        working("Adding tasks") as progress,
+    ):
+        added = service.add_tasks(id, more, progress=import_bar(more, progress))
+        config = service.store.row(id).config
+    read = [*say_read(more.report), *say_columns(config, more, score_column)]
+    answer(
+        as_json,
+        {**asdict(added), "read": read},
+        f"{counted(added.added, 'task')} added, {added.known:,} known before, {added.tasks:,} in all.",
+    )
+
+
+def _add_gold(id: str, path: str, task_column: str, label_column: str, db: str, as_json: bool) -> None:
+    from nextlabel.files.labels import read_answers
+
+    answers = read_answers(path, task_column, label_column)
+    if not answers:
+        raise InputError(f"{path} has no answers.", "Give at least one task with its label.")
+    with service_at(db) as service:
+        changed = service.set_gold(id, answers)
+        row = service.store.row(id)
+        controls = row.controls - len(row.rules.adjudicated)
+    answer(
+        as_json,
+        {"changed": changed, "controls": controls},
+        f"{counted(changed, 'answer')} new or corrected; {id} has {counted(controls, 'control question')}.",
+    )
+
+
+def _add_predictions(
+    id: str, path: str, model: str, cost: float, task_column: str | None, db: str, as_json: bool
+) -> None:
+    with (
+        opened_tasks(path, None, None) as rows,
+        service_at(db) as service,
+        working("Adding predictions") as progress,
+    ):
+        added = service.add_predictions(id, model, rows.rows(), cost, task_column, progress)
+    read = say_read(rows.report)
+    charged = f" They cost {counted(added.charged, 'label')} of the budget." if added.charged else ""
+    sentence = (
+        f"{counted(added.added, 'prediction')} of model {added.model} added, {added.known:,} known before.{charged}"
+    )
+    answer(as_json, {**asdict(added), "read": read}, sentence)
+
+
+@setting_flags(changing=True)
+def change(
+    id: Id,
+    paused: Annotated[
+        bool | None,
+        typer.Option("--pause/--resume", help="Hand out no new tasks, or hand them out again.", show_default=False),
+    ] = None,
+    adjudicate: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            "--adjudicate",
+            metavar="TASK ANSWER",
+            help="Set the answer of a doubtful item: it is final, teaches who is good, and is marked in the results.",
+            show_default=False,
+        ),
+    ] = None,
+    undo: Annotated[
+        str | None, text("--undo-adjudication", "TASK", "Take such an answer back: the labels decide about it again.")
+    ] = None,
+    db: Db = DB,
+    as_json: Json = False,
+    **typed: Any,
+) -> None:
+    """Pause a campaign, resume it, change settings while it runs, or set the answers of doubtful items.
+
+    Workers who hold a task when it is paused can finish it, and see other texts with their next task. --budget +N and
+    -N change the old budget; none takes away what may be left out, e.g. --deadline none.
+    """
+    values = typed_settings(typed, changing=True)
+    if not values and paused is None and adjudicate is None and undo is None:
+        raise InputError("nothing says what to change.", "Give e.g. --budget, --pause or --question.")
+    with service_at(db) as service:
+        if (typed["budget"] or "")[:1] in ("+", "-"):
+            values["budget"] += service.store.row(id).budget
+        if adjudicate is not None:
+            service.adjudicate(id, dict([adjudicate]))
+        if undo is not None:
+            service.undo_adjudication(id, [undo])
+        row = service.change(id, values) if values else service.store.row(id)
+        if paused is not None:
+            row = service.pause(id) if paused else service.resume(id)
+    sentence = f"{id} is {state_of(row)}"
+    if "budget" in values:
+        sentence += f" and may buy {row.budget:,} labels: {row.spent:,} spent, {row.reserved:,} out, {row.left:,} left"
+    said = "" if adjudicate is None else f" The answer of {adjudicate[0]} is {adjudicate[1]}."
+    said += "" if undo is None else f" The labels decide about {undo} again."
+    answer(as_json, fields_of(row), f"{sentence}.{said}")
+
+
+Form = Literal["csv", "jsonl"]
+Row = dict[str, Any]
+
+
+def status(
+    id: Annotated[str | None, typer.Argument(metavar="ID", help="The campaign's id. Default: all campaigns.")] = None,
+    db: Db = DB,
+    as_json: Json = False,
+) -> None:
+    """Show the state of all campaigns, or of one with its certificate."""
+    with service_at(db) as service:
+        if id is not None:
+            service.store.row(id)
+            with working("Working out the certificate"):
+                _show_status(service, id, as_json)
+            return
+        rows = service.store.campaigns()
+    if as_json:
+        print_json({"campaigns": [fields_of(row) for row in rows]})
+        return
+    cells = [
+        [
+            row.id,
+            row.config.name[:30],
+            state_of(row),
+            f"{row.tasks:,}",
+            f"{row.spent:,} of {row.budget:,}",
+            f"{row.reserved:,}",
+        ]
+        for row in rows
+    ]
+    print_table(
+        f"Campaigns in {without_passwords(db)}",
+        ["id", "name", "state", "tasks", "labels", "out"],
+        cells,
+        f"{counted(len(rows), 'campaign')}.",
+    )
+
+
+def _show_status(service: CampaignService, id: str, as_json: bool) -> None:
+    from nextlabel.campaign.notices import notice_table
+    from nextlabel.campaign.rates import arrival_rate, completion_rate, lease_seconds
+
+    row = service.store.row(id)
+    found = service.certificate(id) if row.tasks else None
+    if as_json:
+        extra = (
+            {} if found is None else {"now": found.now, "upper": found.upper, "gap": found.gap, "price": found.price}
+        )
+        promised = {} if row.config.at_most_wrong is None else {"guarantee": asdict(service.guarantees.status(id))}
+        notices = [notice_table(one) for one in row.rules.noticed]
+        print_json({**fields_of(row), **extra, **promised, "notices": notices})
+        return
+    r, mu = arrival_rate(row), completion_rate(row)
+    rows = [
+        ["state", state_of(row)],
+        ["tasks", f"{row.tasks:,}"],
+        ["labels", f"{row.spent:,} of {row.budget:,}, {row.reserved:,} out, {row.left:,} left"],
+        ["late, expired, released", f"{row.late:,}, {row.expired:,}, {row.released:,}"],
+        ["workers per minute", "not known yet" if r is None else f"{60 * r:.3g}"],
+        ["seconds per label", "not known yet" if mu is None else f"{1 / mu:.3g}"],
+        ["lease", f"{lease_seconds(row):.0f} s"],
+    ]
+    caption = "No tasks yet: nextlabel campaign add."
+    if found is not None:
+        untested = row.config.knows_workers and not row.controls and found.audit is None
+        rows.append(["agreement now" if untested else "expected now", f"{found.now:.4f}"])
+        caption = f"Expected {found.now:.2%} of the tasks right if it stopped now, by what was learnt of the workers."
+        if untested and row.kept:
+            caption += " No truth is known, and on recorded crowds agreement was 3 to 11 points above it: "
+            caption += f"nextlabel campaign audit {id} --audits 60."
+        if found.withheld:
+            rows.append(["at most in the end", found.withheld])
+    if found is not None and found.upper is not None:
+        rows += [["at most in the end", f"{found.upper:.4f}"], ["price of the next label", f"{found.price:.4f}"]]
+        caption = (
+            f"Expected {found.now:.2%} of the tasks right if it stopped now; no way of spending the "
+            f"{counted(row.left + row.reserved, 'label')} left can be expected to get past {found.upper:.2%}."
+        )
+    if row.config.at_most_wrong is not None:
+        caption = f"{service.guarantees.status(id).sentence} {caption}"
+    print_table(f"{row.id} {row.config.name}".strip(), ["", ""], rows, caption)
+    for one in row.rules.noticed:
+        sys.stdout.write(f"{one.text}\n")
+        for action in one.actions:
+            sys.stdout.write(f"  {action.replace('_', ' ')}: {_call_for(id, one.worker, action)}\n")
+
+
+def _call_for(id: str, worker: str | None, action: str) -> str:
+    """What to type to act on a notice."""
+    if worker is None:
+        return f"nextlabel campaign links {id} NAME ..."
+    first, _, second = action.partition("_and_")
+    more = f" && nextlabel campaign workers {id} drop-labels {shlex.quote(worker)}" if second else ""
+    return f"nextlabel campaign workers {id} {first} {shlex.quote(worker)}{more}"
+
+
+def export(
+    context: typer.Context,
+    id: Id,
+    rows: Annotated[
+        Literal["tasks", "labels", "workers", "events"],
+        typer.Option(help="One row per task, one for each worker's answer to a task, one per worker, or the log."),
+    ] = "tasks",
+    unanswered: Annotated[
+        bool, typer.Option("--unanswered", help="With --rows labels: also leases without an answer.")
+    ] = False,
+    dropped: Annotated[
+        bool, typer.Option("--dropped", help="With --rows labels: also labels that were dropped.")
+    ] = False,
+    after: Annotated[
+        int, whole("--after", "SEQ", 0, "0", "With --rows events: only events after the one with this number.")
+    ] = 0,
+    limit: Annotated[
+        int | None, whole("--limit", "N", 1, "1000", "With --rows events: at most this many. Default: all.")
+    ] = None,
+    save: Annotated[str | None, text("--save", "FILE", "Write to this file. Default: stdout.")] = None,
+    form: Annotated[Form, typer.Option("--format", help="One CSV row or one JSON object per row.")] = "csv",
+    db: Db = DB,
+    as_json: Json = False,
+) -> None:
+    """Write every task with its label, its probability, its label counts and the event that closed it.
+
+    With --rows labels: who answered what, and when. workers, backtest, prior, rates and plan --pilot read that file,
+    or the campaign itself as campaign:ID. With --rows workers: labels, time and amount of each worker, with agreement,
+    accuracy and what stands out. With --rows events: the log.
+    """
+    if as_json and save is None:
+        refuse_idle(context, ["form"], "--save, or without --json")
+    if rows != "labels":
+        refuse_idle(context, ["unanswered", "dropped"], "--rows labels")
+    if rows != "events":
+        refuse_idle(context, ["after", "limit"], "--rows events")
+    target = None if save is None else checked_file("--save", save)
+    with service_at(db) as service:
+        if rows == "labels":
+            header, table = _labels(service, id, unanswered, dropped)
+        elif rows == "workers":
+            header, table = _workers(service, id)
+        elif rows == "events":
+            header, table = _events(service, id, after, limit)
+        else:
+            header, table = _results(service, id, "jsonl" if as_json and target is None else form)
+        if target is not None:
+            with whole_file(target) as stream:
+                written = _write(header, table, stream, form)
+        elif as_json:
+            print_json({rows: list(table)})
+            return
+        else:
+            written = _write(header, table, sys.stdout, form)
+    if as_json:
+        print_json({"written": written, "file": save})
+    else:
+        what = counted(written, "lease" if unanswered else rows.removesuffix("s"))
+        say(f"{what} written{'' if save is None else f' to {save}'}.")
+
+
+def _events(service: CampaignService, id: str, after: int, limit: int | None) -> tuple[list[str], Iterator[Row]]:
+    """The columns of the log, and one object per event."""
+    from nextlabel.campaigns.facade import Campaign
+
+    service.store.row(id)
+    events = islice(Campaign(service, id).events(after), limit)
+    columns = ["seq", "at", "kind", "data"]
+    return columns, ({name: getattr(event, name) for name in columns} for event in events)
+
+
+def _results(service: CampaignService, id: str, form: Form) -> tuple[list[str], Iterator[Row]]:
+    """The columns of a file, and one object per task; its payload last, in CSV the columns that it came with."""
+    from nextlabel.campaigns.frames import result_table
+
+    table = result_table(service, id) if form == "csv" else None
+    names = [] if table is None else table.names
+    counts = [f"count_{name}" for name in service.store.row(id).config.labels]
+    known = ["task", "label", "probability", "labels", *counts, "in_flight", "closed_by", "closed_reason"]
+    known += ["control", "source"]
+    header = [*known, *names]
+    rows = (
+        {
+            "task": result.task,
+            "label": result.label,
+            "probability": round(result.probability, 6),
+            "labels": result.labels,
+            **dict(zip(counts, result.counts.values(), strict=True)),
+            "in_flight": result.in_flight,
+            "closed_by": result.closed_by,
+            "closed_reason": result.closed_reason,
+            "control": result.control,
+            "source": result.source,
+            **({} if table is None else dict(zip(names, table.originals(result), strict=True))),
+            **({"payload": result.payload} if table is None else {}),
+        }
+        for result in service.results(id)
+    )
+    return header, rows
+
+
+def _labels(service: CampaignService, id: str, unanswered: bool, dropped: bool) -> tuple[list[str], Iterator[Row]]:
+    """The columns of a file, and one object per label."""
+    from nextlabel.campaign.results import GivenLabel
+
+    service.store.row(id)
+    return [field.name for field in fields(GivenLabel)], (
+        asdict(one) for one in service.labels(id, unanswered, dropped)
+    )
+
+
+def _workers(service: CampaignService, id: str) -> tuple[list[str], Iterator[Row]]:
+    """The columns of a file, and one object per worker."""
+    from nextlabel.campaigns.worker_reports import COLUMNS, cells
+
+    return list(COLUMNS), (dict(zip(COLUMNS, cells(one), strict=True)) for one in service.worker_reports.of(id))
+
+
+def _write(header: Sequence[str], rows: Iterable[Row], stream: IO[str], form: Form) -> int:
+    """Write all rows; return how many."""
+    written = 0
+    if form == "csv":
+        stream.write(export_text([header]))
+    for row in rows:
+        cells = [json.dumps(row[name]) if isinstance(row[name], dict) else row[name] for name in header]
+        stream.write(export_text([cells]) if form == "csv" else json.dumps(row) + "\n")
+        written += 1
+    return written
+
+
+def audit(
+    context: typer.Context,
+    id: Id,
+    audits: Annotated[
+        int | None,
+        whole("--audits", "K", 1, "60", "Draw so many more items at random for the expert.", show_default=False),
+    ] = None,
+    seed: Seed = 0,
+    save: Annotated[
+        str | None, text("--save", "FILE", "Write the drawn items for the expert: task, label (to fill in), payload.")
+    ] = None,
+    answers: Annotated[str | None, text("--answers", "FILE", "The expert's answers: task, label.")] = None,
+    link: Annotated[
+        bool, typer.Option("--link", help="Make a link by which an expert answers the drawn items, without a token.")
+    ] = False,
+    freeze: Annotated[
+        bool,
+        typer.Option("--freeze", help="For a guarantee: freeze the labels and draw --audits items, or as needed."),
+    ] = False,
+    reopen: Annotated[
+        bool, typer.Option("--reopen", help="Let labels decide again, which voids the certificate of a guarantee.")
+    ] = False,
+    record: Annotated[
+        str | None, text("--record", "FILE", "Write the guarantee's record, by which anybody can check it.")
+    ] = None,
+    public_url: PublicUrl = None,
+    db: Db = DB,
+    as_json: Json = False,
+) -> None:
+    """Audit the results: an expert's answers to items drawn at random correct the expected accuracy.
+
+    The file that --save writes has an empty column label; filled in, it is what --answers reads. The expert should not
+    see the campaign's results. With --freeze the labels are frozen, and --answers, --save and --link are about the
+    guarantee that at most --at-most-wrong of them (a setting of the campaign) are wrong, until --reopen.
+    """
+    if freeze and reopen:
+        raise InputError("--freeze and --reopen exclude each other.", "Give one of them.")
+    if audits is None:
+        refuse_idle(context, ["seed"], "--audits")
+    if not link:
+        refuse_idle(context, ["public_url"], "--link")
+    target = None if save is None else checked_file("--save", save)
+    from nextlabel.beliefs.rewards import Accuracy
+    from nextlabel.files.labels import read_answers
+
+    found = None if answers is None else read_answers(answers)
+    kept = None if record is None else checked_file("--record", record)
+    with service_at(db) as service:
+        row, audited, standing = service.store.row(id), None, None
+        guarantees = service.guarantees
+        promised = freeze or reopen or kept is not None or bool(row.rules.guarantee)
+        if promised:
+            if freeze or (audits is not None and not reopen):
+                guarantees.freeze(id, audits)
+            if reopen:
+                guarantees.reopen(id)
+        elif audits is not None:
+            service.audits.draw(id, audits, seed)
+        if found is not None:
+            (guarantees if promised else service.audits).answer(id, found)
+        if kept is not None:
+            guarantees.record(id).save(kept)
+        items = (guarantees if promised else service.audits).items(id)
+        made = _link(service, id, public_url) if link else {}
+        if target is not None:
+            _write_items(target, [one for one in items if not promised or one.label is None])
+        known = sum(one.label is not None for one in items)
+        if promised:
+            standing = guarantees.status(id)
+        elif known:
+            certificate = service.certificate(id)
+            audited = certificate.audit
+    if made and not as_json:
+        sys.stdout.write(f"{made['link']}\n")
+        say(
+            f"warning: {made['warning']}"
+            if made["warning"]
+            else f"nextlabel campaign links {id} --revoke --audit ends it."
+        )
+    if standing is not None:
+        answer(as_json, {**asdict(standing), **made}, standing.sentence)
+        return
+    fields = {"drawn": len(items), "answered": known, "audit": None if audited is None else asdict(audited), **made}
+    written = "" if save is None else f"; written to {save}"
+    answer(as_json, fields, f"{counted(len(items), 'item')} drawn, {known:,} answered{written}.")
+    if audited is not None and not as_json:
+        itself = f" The model itself expects {certificate.now:.1%}." if row.config.reward == Accuracy() else ""
+        sys.stdout.write(
+            f"{audited.right} of {audited.audited} audited labels are right: {audited.accuracy:.1%} of all "
+            f"items, with a 95% interval from {audited.low:.1%} to {audited.high:.1%}.{itself}\n"
+        )
+
+
+def _write_items(target: Path, items: Iterable[AuditItem]) -> None:
+    """Items for the expert, who fills in the column label."""
+    with whole_file(target) as stream:
+        lines: list[list[Any]] = [["task", "label", "payload"]]
+        lines += [[one.task, one.label, json.dumps(one.payload, ensure_ascii=False)] for one in items]
+        stream.write(export_text(lines))
+
+
+def _link(service: CampaignService, id: str, public_url: str | None) -> dict[str, Any]:
+    """The link for an expert, and a warning about its address if there is one."""
+    from nextlabel.campaign.known_answers import check_drawn
+    from nextlabel.service.app_state import link_warning
+    from nextlabel.service.links import LinkSigner, audit_url
+    from nextlabel.service.settings import ServiceSettings
+
+    row = service.store.row(id)
+    if not row.rules.guarantee:
+        check_drawn(row)
+    settings = ServiceSettings(public_url=public_url)
+    end = 0 if row.rules.guarantee else len(row.rules.audit)
+    token = LinkSigner.of(service.store, settings.key_file).audit_token(id, end)
+    return {"link": audit_url(settings.base_url, token), "warning": link_warning(settings.base_url) or None}
+
+
+#: Workers in the table on the screen.
+SHOWN = 50
+Action = Literal["pause", "block", "restore", "drop-labels", "restore-labels"]
+
+
+def workers(
+    context: typer.Context,
+    id: Id,
+    action: Annotated[
+        Action | None,
+        typer.Argument(
+            metavar="[ACTION]", help="pause, block, restore, drop-labels or restore-labels. Default: show all workers."
+        ),
+    ] = None,
+    worker: Annotated[str | None, typer.Argument(metavar="[WORKER]", help="The worker's name.")] = None,
+    reason: Annotated[
+        str, typer.Option(metavar="TEXT", help="Why, for the log; the worker does not see it.", show_default=False)
+    ] = "",
+    db: Db = DB,
+    as_json: Json = False,
+) -> None:
+    """Show each worker's labels, accuracy, pay and standing, or change how one of them stands.
+
+    A paused worker gets no new task. A blocked one gets none, loses the one that they hold, and no answer that still
+    comes counts. Dropped labels leave the results but stay spent; restored ones come back where there is room.
+    """
+    if action not in ("pause", "block", "drop-labels"):
+        refuse_idle(context, ["reason"], "pause, block or drop-labels")
+    with service_at(db) as service:
+        if action is None:
+            _show_workers(id, service.worker_reports.of(id), as_json)
+            return
+        if worker is None:
+            raise InputError(
+                f"nothing says whom to {action}.", f"Give nextlabel campaign workers {id} {action} WORKER."
+            )
+        fields, sentence = _change(service, id, action, worker, reason)
+    answer(as_json, fields, sentence)
+
+
+def _change(
+    service: CampaignService, id: str, action: Action, worker: str, reason: str
+) -> tuple[dict[str, object], str]:
+    from nextlabel.campaign.states import STANDINGS, Standing
+
+    standings: dict[str, Standing] = {"pause": "paused", "block": "blocked", "restore": "active"}
+    if action in standings:
+        row = service.set_standing(id, worker, standings[action], reason)
+        fields: dict[str, object] = {"worker": worker, "standing": row.standing, "reason": row.reason}
+        return fields, f"{worker} is {row.standing}. {STANDINGS[row.standing]}"
+    if action == "drop-labels":
+        changed = service.drop_labels(id, worker, reason).changed
+        return {
+            "worker": worker,
+            "dropped": changed,
+        }, f"{counted(changed, 'label')} of {worker} dropped; they stay spent."
+    done = service.restore_labels(id, worker)
+    left = f" {counted(done.left, 'label')} found no room." if done.left else ""
+    fields = {"worker": worker, "restored": done.changed, "left": done.left}
+    return fields, f"{counted(done.changed, 'label')} of {worker} restored.{left}"
+
+
+def _show_workers(id: str, reports: list[WorkerReport], as_json: bool) -> None:
+    if as_json:
+        print_json({"workers": [asdict(one) for one in reports]})
+        return
+    rows = [
+        [
+            one.worker,
+            f"{one.labels:,}" + (f" ({one.dropped:,} dropped)" if one.dropped else ""),
+            "-" if one.accuracy is None else f"{one.accuracy:.2f} [{one.accuracy_low:.2f}, {one.accuracy_high:.2f}]",
+            "-" if one.agreement is None else f"{one.agreement:.2f}",
+            f"{one.amount:,.2f}",
+            one.standing,
+            ", ".join(one.flags),
+        ]
+        for one in reports[:SHOWN]
+    ]
+    many = counted(len(reports), "worker")
+    caption = f"{many}. Accuracy with its 95% interval. All as a file: nextlabel campaign export {id} --rows workers."
+    head = ["worker", "labels", "accuracy", "agreement", "amount", "standing", "stands out"]
+    print_table(f"Workers of {id}", head, rows, caption)
+
+
+def links(
+    context: typer.Context,
+    id: Id,
+    workers: Annotated[list[str] | None, typer.Argument(metavar="WORKERS...", help="The workers' names.")] = None,
+    revoke: Annotated[
+        bool, typer.Option("--revoke", help="End the links of these workers, in running services within seconds.")
+    ] = False,
+    join: Annotated[
+        bool,
+        typer.Option("--join", help="With --revoke: the link for platforms, and the sessions of all who came by it."),
+    ] = False,
+    audit: Annotated[
+        bool, typer.Option("--audit", help="With --revoke: the links of experts who answer an audit.")
+    ] = False,
+    public_url: PublicUrl = None,
+    db: Db = DB,
+    as_json: Json = False,
+) -> None:
+    """Make a link per worker, and one for platforms such as Prolific; or end links."""
+    if revoke:
+        refuse_idle(context, ["public_url"], "links that are made")
+        _revoke(id, workers or [], join, audit, db, as_json)
+        return
+    refuse_idle(context, ["join", "audit"], "--revoke")
+    with service_at(db) as service:
+        from nextlabel.service.app_state import link_warning
+        from nextlabel.service.links import LinkSigner, join_url, worker_url
+        from nextlabel.service.settings import ServiceSettings
+
+        service.store.row(id)
+        settings = ServiceSettings(public_url=public_url)
+        base, signer = settings.base_url, LinkSigner.of(service.store, settings.key_file)
+        made = {worker: worker_url(base, signer.worker_token(id, worker)) for worker in workers or []}
+        address, warning = join_url(base, signer.join_token(id)), link_warning(base)
+    if warning:
+        say(f"warning: {warning}")
+    if as_json:
+        print_json({"workers": made, "join": address, "warning": warning or None})
+        return
+    for worker, link in made.items():
+        sys.stdout.write(f"{worker}\t{link}\n")
+    sys.stdout.write(f"any\t{address}?PROLIFIC_PID=...\n")
+
+
+def _revoke(id: str, workers: list[str], join: bool, audit: bool, db: str, as_json: bool) -> None:
+    if not workers and not join and not audit:
+        raise InputError("nothing says whose links are to end.", "Name workers, or give --join or --audit.")
+    with service_at(db) as service:
+        from nextlabel.service.links import revoke_links
+
+        service.store.row(id)
+        revoke_links(service.store, id, workers, join, audit)
+    ended = [*workers, *(["everybody who came from a platform"] if join else []), *(["experts"] if audit else [])]
+    answer(
+        as_json,
+        {"campaign": id, "workers": workers, "join": join, "audit": audit},
+        f"Links to {id} are no longer valid for {listed(ended)}.",
+    )
+
+
+def webhooks(
+    context: typer.Context,
+    id: Id,
+    action: Annotated[
+        Literal["add", "test", "enable", "remove"] | None,
+        typer.Argument(metavar="[ACTION]", help="add, test, enable or remove. Default: show them."),
+    ] = None,
+    which: Annotated[
+        str | None, typer.Argument(metavar="[WHICH]", help="To add: the address, https://... Else a webhook's id.")
+    ] = None,
+    types: Annotated[
+        str | None,
+        text("--types", "A,B", "With add: what to tell: label.created, task.closed, ... Default: everything."),
+    ] = None,
+    from_start: Annotated[bool, typer.Option("--from-start", help="With add: also tell what happened before.")] = False,
+    db: Db = DB,
+    as_json: Json = False,
+) -> None:
+    """Show the addresses that are told what happens in a campaign, or change them.
+
+    A webhook that is added signs its messages with a secret that is shown only once. test sends a message now, enable
+    goes on with one that was disabled or fails: it is told all that it has missed.
+    """
+    needs_service()
+    if action != "add":
+        refuse_idle(context, ["types", "from_start"], "add")
+    if action is not None and which is None:
+        raise InputError(f"nothing says what to {action}.", "Give the address to add, or the webhook's id.")
+    with opened_store(db) as store:
+        from nextlabel.campaigns.webhooks import Webhooks
+
+        hooks = Webhooks(store)
+        if action == "add":
+            _add(hooks, store, id, str(which), None if types is None else names_of(types), from_start, as_json)
+        elif action == "test":
+            _test(hooks, store, id, str(which), as_json)
+        elif action == "enable":
+            enabled = hooks.enable(id, str(which))
+            sentence = f"Webhook {which} goes on after event {enabled.position:,}, as soon as a service runs."
+            answer(as_json, _fields(enabled), sentence)
+        elif action == "remove":
+            hooks.remove(id, str(which))
+            answer(as_json, {"removed": which}, f"Webhook {which} was removed.")
+        else:
+            _show_webhooks(id, hooks.of(id), as_json)
+
+
+def _add(
+    hooks: Webhooks, store: SqlStore, id: str, url: str, types: list[str] | None, from_start: bool, as_json: bool
+) -> None:
+    from nextlabel.service.settings import ServiceSettings
+    from nextlabel.service.webhooks import WebhookSender, checked_url
+
+    settings = ServiceSettings()
+    made = hooks.add(id, str(checked_url(url, settings)), types, from_start)
+    secret = WebhookSender(store, settings).secret_of(made.id)
+    if as_json:
+        print_json({**_fields(made), "secret": secret})
+        return
+    say(f"Webhook {made.id} tells {made.url}: {', '.join(made.types)}. Its secret, shown this once:")
+    sys.stdout.write(secret + "\n")
+
+
+def _test(hooks: Webhooks, store: SqlStore, id: str, webhook: str, as_json: bool) -> None:
+    from anyio.from_thread import start_blocking_portal
+
+    from nextlabel.service.settings import ServiceSettings
+    from nextlabel.service.webhooks import send_trial
+
+    tested = hooks.get(id, webhook)
+    with start_blocking_portal() as portal:
+        reply = portal.call(send_trial, store, ServiceSettings(), tested, hooks.trial(tested))
+    if not reply.ok:
+        raise UnavailableError(
+            f"{tested.url} did not acknowledge the message: {reply.said}.", "See the receiver's log."
+        )
+    answer(as_json, {"ok": reply.ok, "said": reply.said}, f"{tested.url} acknowledged the message: {reply.said}.")
+
+
+def _show_webhooks(id: str, hooks: list[Webhook], as_json: bool) -> None:
+    if as_json:
+        print_json({"webhooks": [_fields(one) for one in hooks]})
+        return
+    cells = [[one.id, one.url, one.state, f"{one.delivered:,}", f"{one.position:,}", one.last_reply] for one in hooks]
+    broken = [f"{one.id}: {one.disabled}" for one in hooks if one.disabled is not None]
+    caption = " ".join([f"{counted(len(hooks), 'webhook')}.", *broken])
+    print_table(f"Webhooks of {id}", ["id", "address", "state", "told", "up to event", "last reply"], cells, caption)
+
+
+def _fields(webhook: Webhook) -> dict[str, Any]:
+    return {**asdict(webhook), "state": webhook.state}
+
+
+#: What a row of each table is.
+NOUNS = {
+    "campaigns": ("row of counters", "rows of counters"), "tasks": ("task", "tasks"), "leases": ("lease", "leases"),
+    "workers": ("worker's tally", "workers' tallies"), "states": ("group of tasks", "groups of tasks"),
+    "classes": ("prior", "priors"), "batches": ("batch", "batches"),
+}  # fmt: skip
+
+
+def delete(
+    id: Id,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    db: Db = DB,
+    as_json: Json = False,
+) -> None:
+    """Delete a campaign with its tasks, labels, log and links, for good. Export first what you want to keep."""
+    with service_at(db) as service:
+        row = service.store.row(id)
+        if not yes:
+            _ask(id, f"{counted(row.tasks, 'task')} and {counted(row.kept, 'label')}")
+        with working("Deleting") as progress:
+            removed = service.delete(id, progress)
+    answer(as_json, {"id": id, "deleted": True, "rows_removed": removed}, f"{id} is deleted.")
+
+
+def _ask(id: str, what: str) -> None:
+    """Have the id typed in again."""
+    if not sys.stdin.isatty():
+        raise InputError(f"nobody can be asked whether {id} with {what} is to be deleted.", "Give --yes if it is.")
+    typed = typer.prompt(f"Delete {id} with {what} for good? Type its id", default="", show_default=False, err=True)
+    if typed.strip() != id:
+        raise InputError(f"{typed[:60]!r} is not the id of the campaign: nothing was deleted.", "Type its id.")
+
+
+def clock(
+    id: Annotated[str | None, typer.Argument(metavar="ID", help="The campaign's id. Default: all campaigns.")] = None,
+    accept: Annotated[
+        bool, typer.Option("--accept", help="Go on by the clock although it is far from the last event.")
+    ] = False,
+    db: Db = DB,
+    as_json: Json = False,
+) -> None:
+    """Show the clock that campaigns run by, and accept it after it was set.
+
+    Commands are refused while the clock is more than a minute behind, or more than 30 days ahead of a campaign's last
+    event. Check the clock first. Once it is accepted, leases that were given out by a wrong clock end as if they had
+    been given out now, and a campaign that was closed too early by its deadline is open again.
+    """
+    from nextlabel.campaign.commands import doubt_about
+    from nextlabel.prose import iso
+
+    with service_at(db) as service:
+        rows = service.store.campaigns() if id is None else [service.store.row(id)]
+        accepted = [row.id for row in rows if service.accept_clock(row.id)] if accept else []
+        rows = [service.store.row(row.id) for row in rows]
+        now = service.clock()
+    refused = [row.id for row in rows if doubt_about(row, now) is not None]
+    if as_json:
+        fields = [{"id": row.id, "last_at": iso(row.last_at), "ahead_s": now - row.last_at} for row in rows]
+        print_json({"clock": iso(now), "campaigns": fields, "refused": refused, "accepted": accepted})
+        return
+    if accept:
+        say(f"The clock says {iso(now)}; {counted(len(accepted), 'campaign')} accepted it.")
+        return
+    cells = [[row.id, iso(row.last_at), "refused" if row.id in refused else "fine"] for row in rows]
+    caption = f"{counted(len(refused), 'campaign')} of {len(rows):,} cannot go on by this clock."
+    print_table(f"The clock says {iso(now)}", ["id", "last event", "clock"], cells, caption)
+
+
+def verify(
+    id: Id,
+    repair: Annotated[bool, typer.Option("--repair", help="Write anew whatever does not follow from the log.")] = False,
+    db: Db = DB,
+    as_json: Json = False,
+) -> None:
+    """Replay the log beside the campaign, and report what does not follow from it.
+
+    The campaign goes on meanwhile. Without --repair nothing is written, and the exit code is 1 if something differs.
+    """
+    with service_at(db) as service:
+        with working("Replaying events") as progress:
+            found = service.verify(id, repair, progress)
+        row = service.store.row(id)
+    answer(
+        as_json,
+        {**fields_of(row), "events": found.events, "unchanged": found.right, "differing": found.differing},
+        f"{id}: {counted(found.events, 'event')} replayed. {_finding(found.differing, repair)}",
+    )
+    if not repair and not found.right:
+        raise typer.Exit(1)
+
+
+def _finding(differing: dict[str, int], repair: bool) -> str:
+    if not differing:
+        return "Every row follows from them."
+    rows = ", ".join(counted(number, *NOUNS.get(table, ("row", "rows"))) for table, number in differing.items())
+    return f"Not following from them: {rows}. {'All of it was rebuilt' if repair else 'Nothing was written'}."
+
+
+app = typer.Typer(help="Create, watch and steer live campaigns.", no_args_is_help=True)
+for _command in (create, add, status, change, workers, links, export, audit, webhooks, verify, clock, delete):
+    app.command()(_command)

@@ -21,7 +21,7 @@ from nextlabel.campaigns.webhooks import Webhooks
 from nextlabel.service.access import AccessCache
 from nextlabel.service.app_state import AppState
 from nextlabel.service.auth import API, Authenticator
-from nextlabel.service.background import DeletionWorker, ImportRecovery
+from nextlabel.service.background import at_signals, clear_deleted, recover_imports, repeated
 from nextlabel.service.command_queue import CommandQueue
 from nextlabel.service.connections import STATE, ConnectionLimits
 from nextlabel.service.limits import RequestLimits
@@ -32,9 +32,7 @@ from nextlabel.service.middleware import BodyLimitMiddleware, RequestMiddleware,
 from nextlabel.service.openapi import complete_document
 from nextlabel.service.problem_details import problem_response
 from nextlabel.service.routes import audit, campaigns, health, links, log, platforms, results, tasks, work, workers
-from nextlabel.service.routes import (
-    webhooks as webhook_routes,
-)
+from nextlabel.service.routes import webhooks as webhook_routes
 from nextlabel.service.routes.work import WorkRouter
 from nextlabel.service.settings import ServiceSettings
 from nextlabel.service.webhooks import WebhookSender, WebhookWorker
@@ -44,13 +42,8 @@ from nextlabel.version import __version__
 #: A process claims a webhook for so many times as long as a receiver has to reply.
 CLAIMED = 3.0
 #: Work comes first: its routes are called most, and routes are tried in order.
-ROUTERS = tuple(
-    part.router
-    for part in (
-        *(work, campaigns, tasks, links, results),
-        *(workers, platforms, audit, webhook_routes, log, health),
-    )
-)
+PARTS = (work, campaigns, tasks, links, results, workers, platforms, audit, webhook_routes, log, health)
+ROUTERS = tuple(part.router for part in PARTS)
 
 
 class ServiceApp(FastAPI):
@@ -147,10 +140,12 @@ def _lifespan(
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
         Thread(target=_warm_up, args=(campaign_service,), name="warm-up", daemon=True).start()
+        imports, deletions = campaign_service.imports, campaign_service.deletions
         with (
-            ImportRecovery(campaign_service.imports).running(),
-            DeletionWorker(campaign_service.deletions).running(),
+            repeated("import-recovery", lambda: recover_imports(imports), imports.stop),
+            repeated("deletions", lambda: clear_deleted(deletions), deletions.stop, deletions.wanted),
             webhook_worker.running(),
+            at_signals(imports.stop),
         ):
             yield {STATE: limits}  # uvicorn hands it to every connection (``GuardedProtocol``)
         await asyncio.to_thread(command_queue.close)

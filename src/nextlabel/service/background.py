@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import replace
-from threading import Thread
+from threading import Event, Thread
 from types import FrameType
 from typing import Any, TypeVar
 
@@ -53,90 +53,67 @@ def in_background(take_in: Callable[[Progress], T]) -> ImportRow | T:
     return result.result()
 
 
-class ImportRecovery:
-    """A thread that looks after the imports of a store."""
+@contextmanager
+def repeated(
+    name: str, step: Callable[[], None], stop: Callable[[], None], wake: Event | None = None
+) -> Iterator[None]:
+    """Take a step in a thread every ``INTERVAL_S`` seconds, and when ``wake`` is set, until the end of the block."""
+    ended, called = Event(), wake or Event()
 
-    def __init__(self, imports: Imports) -> None:
-        self._imports = imports
-        self._ended = threading.Event()
-
-    @contextmanager
-    def running(self) -> Iterator[None]:
-        """Look after imports until the end of the block."""
-        threading.Thread(target=self._work, name="import-recovery", daemon=True).start()
-        try:
-            with self._stopped_by_signals():
-                yield
-        finally:
-            self._stop()
-
-    def _stop(self) -> None:
-        self._ended.set()
-        self._imports.stop()
-
-    @contextmanager
-    def _stopped_by_signals(self) -> Iterator[None]:
-        """Stop at the signal itself: the server waits for all requests before it ends the application."""
-        before: dict[int, Any] = {}
-        if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGTERM, signal.SIGINT):
-                before[number] = signal.getsignal(number)
-
-                def stop(caught: int, frame: FrameType | None) -> None:
-                    self._stop()
-                    if callable(before[caught]):
-                        before[caught](caught, frame)
-
-                if callable(before[number]):
-                    signal.signal(number, stop)
-        try:
-            yield
-        finally:
-            for caught, handler in before.items():
-                if callable(handler):
-                    signal.signal(caught, handler)
-
-    def _work(self) -> None:
+    def work() -> None:
         while True:
-            try:
-                for row in self._imports.recover():
-                    request_log.info("import %s into %s recovered: %s", row.id, row.campaign, row.state)
-            except UnavailableError:  # tried again
-                pass
-            except Exception as error:
-                request_log.warning("an import could not be recovered", exc_info=error)
-            if self._ended.wait(INTERVAL_S):
+            called.clear()
+            if ended.is_set():
                 return
-
-
-class DeletionWorker:
-    """A thread that removes the rows of deleted campaigns."""
-
-    def __init__(self, deletions: Deletions) -> None:
-        self._deletions = deletions
-        self._ended = threading.Event()
-
-    @contextmanager
-    def running(self) -> Iterator[None]:
-        """Remove rows until the end of the block."""
-        thread = threading.Thread(target=self._work, name="deletion-worker", daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            self._ended.set()
-            self._deletions.stop()
-            thread.join(INTERVAL_S)
-
-    def _work(self) -> None:
-        while not self._ended.is_set():
-            self._deletions.wanted.clear()
             try:
-                removed = self._deletions.finish()
-                if removed:
-                    request_log.info("%d rows of deleted campaigns were removed", removed)
+                step()
             except UnavailableError:  # tried again
                 pass
             except Exception as error:
-                request_log.warning("rows of a deleted campaign could not be removed", exc_info=error)
-            self._deletions.wanted.wait(INTERVAL_S)
+                request_log.warning("the thread %s could not do its work", name, exc_info=error)
+            called.wait(INTERVAL_S)
+
+    thread = Thread(target=work, name=name, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        stop()
+        called.set()
+        thread.join(INTERVAL_S)
+
+
+def recover_imports(imports: Imports) -> None:
+    """Finish imports whose process has ended, or throw them away."""
+    for row in imports.recover():
+        request_log.info("import %s into %s recovered: %s", row.id, row.campaign, row.state)
+
+
+def clear_deleted(deletions: Deletions) -> None:
+    """Remove the rows of deleted campaigns."""
+    removed = deletions.finish()
+    if removed:
+        request_log.info("%d rows of deleted campaigns were removed", removed)
+
+
+@contextmanager
+def at_signals(stop: Callable[[], None]) -> Iterator[None]:
+    """Stop at the signal itself: the server waits for all requests before it ends the application."""
+    before: dict[int, Any] = {}
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGTERM, signal.SIGINT):
+            before[number] = signal.getsignal(number)
+
+            def stopped(caught: int, frame: FrameType | None) -> None:
+                stop()
+                before[caught](caught, frame)
+
+            if callable(before[number]):
+                signal.signal(number, stopped)
+    try:
+        yield
+    finally:
+        for caught, handler in before.items():
+            if callable(handler):
+                signal.signal(caught, handler)

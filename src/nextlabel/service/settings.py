@@ -29,7 +29,7 @@ class ServiceSettings(BaseSettings):
     Limits are explained in ``service.limits`` and ``service.connections``; addresses of senders are taken from the
     header X-Forwarded-For if one of ``trusted_proxies`` sent it. ``completion_hosts`` are the sites, separated by
     commas, to which a link may send workers when they finish. ``frame_hosts`` are those that may show the workers' page
-    in a frame, and ``submit_hosts`` those to which it hands an assignment back from there (``web.worker.frame``).
+    in a frame, and ``submit_hosts`` those to which it hands an assignment back from there (``web.worker.session``).
     ``prolific_secret`` is the secret of Prolific's webhooks, or several; ``prolific_drops`` are statuses of submissions
     whose labels are dropped, beside REJECTED. ``webhook_hosts`` are hosts, perhaps with a port, that webhooks may go to
     although they are in a private network or not https; a receiver has ``webhook_seconds`` to reply.

@@ -15,7 +15,7 @@ campaign believes. It ends when it is revoked, and answers of other items are re
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import parse_qsl, quote
+from urllib.parse import quote
 
 from anyio import to_thread
 from fastapi import APIRouter, Request
@@ -31,12 +31,12 @@ from nextlabel.service.links import INVALID_LINK, AuditKey
 from nextlabel.web.render import check_origin, page
 from nextlabel.web.worker.page_view import with_error_pages
 from nextlabel.web.worker.session import MAX_AGE_S
+from nextlabel.web.worker.steps import read_form
 from nextlabel.web.worker.task_view import choices, payload_parts
 from nextlabel.web.worker.texts import texts_for
 
 router = APIRouter(include_in_schema=False)
 COOKIE = "nl_audit"
-MAX_FIELDS = 10
 
 
 @router.get("/a/{token}")
@@ -69,10 +69,7 @@ async def answer_item(campaign: str, request: Request) -> Response:
     """Take an answer."""
     check_origin(request)
     key = _key(request, campaign_id(campaign))
-    try:
-        form = dict(parse_qsl((await request.body()).decode(), keep_blank_values=True, max_num_fields=MAX_FIELDS))
-    except ValueError:
-        raise InputError("the form cannot be read.", "Go back to the page and try again.") from None
+    form = await read_form(request)
     await to_thread.run_sync(_answer, request, key, form.get("task", ""), form.get("answer", ""))
     return RedirectResponse(f"{_address(key.campaign)}?last={quote(form['task'], safe='')}", 303)
 

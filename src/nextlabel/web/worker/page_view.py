@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from functools import wraps
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from markupsafe import Markup
@@ -41,9 +41,6 @@ from nextlabel.web.worker.steps import WorkerView, version_of
 from nextlabel.web.worker.task_view import INSTRUCTIONS_KEY, SKIP_KEY, UNDO_KEY, choices, payload_parts
 from nextlabel.web.worker.texts import FINAL_REASONS, WorkerTexts, texts_for
 
-if TYPE_CHECKING:
-    from nextlabel.web.worker.frame import FrameSession
-
 #: The section of the texts' errors for a status; all others are refusals.
 ERRORS = {401: "no_token", 403: "other_site", 404: "not_found", 410: "deleted", 429: "too_many", 503: "unavailable"}
 Handler = Callable[..., Awaitable[Response]]
@@ -59,13 +56,7 @@ def accepted_languages(request: Request) -> str:
     return request.headers.get("accept-language", "")
 
 
-def page_or_panel(
-    request: Request,
-    session: WorkerSession | FrameSession,
-    view: WorkerView,
-    read: str,
-    own_policy: Mapping[str, str] | None = None,
-) -> Response:
+def page_or_panel(request: Request, session: WorkerSession, view: WorkerView, read: str) -> Response:
     """The page, or its changing part with what the script needs to know about it.
 
     ``read`` is the version of the instructions that the worker had read before.
@@ -84,10 +75,11 @@ def page_or_panel(
             "address": session.address,
         }
         return JSONResponse(body, headers=headers)
-    return page("worker/page.html", headers=headers, media=True, own_policy=own_policy, **context)
+    policy = framed_policy(request) if session.assignment is not None else None
+    return page("worker/page.html", headers=headers, media=True, own_policy=policy, **context)
 
 
-def _context(texts: WorkerTexts, session: WorkerSession | FrameSession, view: WorkerView, read: str) -> dict[str, Any]:
+def _context(texts: WorkerTexts, session: WorkerSession, view: WorkerView, read: str) -> dict[str, Any]:
     """The context of the templates."""
     reply = view.reply
     common: dict[str, Any] = {
@@ -134,7 +126,7 @@ class WayOut(NamedTuple):
         return bool(self.link or self.code or self.assignment)
 
 
-def way_out(session: WorkerSession | FrameSession, view: WorkerView, final: bool) -> WayOut:
+def way_out(session: WorkerSession, view: WorkerView, final: bool) -> WayOut:
     """The way of a worker; ``final`` if no waiting changes that there is no item."""
     given = view.labels_given or 0
     earned = given > session.before
@@ -170,11 +162,6 @@ def with_error_pages(handler: Handler) -> Handler:
             return error_page(request, _error_key(error, status), status, headers, error)
 
     return handle
-
-
-def allow_framing(request: Request) -> None:
-    """Let the page that answers a request, also one with an error, be framed by the sites of the settings."""
-    request_context(request).framed = bool(app_state(request).settings.frame_origins)
 
 
 def framed_policy(request: Request) -> dict[str, str]:

@@ -6,6 +6,8 @@ address                         does
 GET  /w/{token}                 a personal link: sets the cookie and redirects to the page
 GET  /j/{token}?PROLIFIC_PID=   a platform's link, likewise; both accept ``completion=https://...``
                                 to a site of the setting ``completion_hosts``
+GET  /f/{token}?assignmentId=   the platforms' link for a frame: redirects to the page there, or shows a
+                                preview, which takes no item, until the worker has accepted
 GET  /work/{campaign}           the page: an item, or the reason why there is none
 POST /work/{campaign}           ``move`` (tell with ``answer``, release, undo) on ``lease``, with a
                                 ``comment`` if there is one, then the page; or
@@ -13,31 +15,39 @@ POST /work/{campaign}           ``move`` (tell with ``answer``, release, undo) o
 POST /work/{campaign}/renew     extends ``lease``; replies with JSON
 =============================== ======================================================================
 
-A script that accepts JSON gets the changing part of the page in the same reply: one round trip per item. The same page
-in a platform's frame has addresses of its own (``frame``).
+``/frame/{token}`` is the same page in a frame (``session``). A script that accepts JSON gets the changing part of the
+page in the same reply: one round trip per item.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from anyio import to_thread
 from fastapi import APIRouter, FastAPI, Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
+from nextlabel.campaign.settings import shown_payload
 from nextlabel.errors import TokenError
 from nextlabel.integrations import mturk
 from nextlabel.integrations.platforms import platform_of
 from nextlabel.service.app_state import app_state
-from nextlabel.service.auth import campaign_id
 from nextlabel.service.limits import address_of
 from nextlabel.service.links import INVALID_LINK, WorkerKey, is_participant
-from nextlabel.service.middleware import request_context
-from nextlabel.web.render import check_origin
-from nextlabel.web.worker import audit, frame
-from nextlabel.web.worker import session as sessions
-from nextlabel.web.worker.page_view import error_page, page_or_panel, wants_json, with_error_pages
-from nextlabel.web.worker.session import WorkerSession
+from nextlabel.web.markdown import safe_html
+from nextlabel.web.render import check_origin, page
+from nextlabel.web.worker import audit
+from nextlabel.web.worker.page_view import error_page, framed_policy, page_or_panel, wants_json, with_error_pages
+from nextlabel.web.worker.session import (
+    LAST_LEASE_COOKIE,
+    READ_COOKIE,
+    allow_framing,
+    keep_cookie,
+    keep_session,
+    session_from_link,
+    session_of,
+)
 from nextlabel.web.worker.steps import (
     BEGIN,
     answered_lease,
@@ -47,15 +57,18 @@ from nextlabel.web.worker.steps import (
     take_step,
     version_read,
 )
-from nextlabel.web.worker.texts import DEFAULT, worker_texts
+from nextlabel.web.worker.task_view import choices, payload_parts
+from nextlabel.web.worker.texts import DEFAULT, texts_for, worker_texts
 
 router = APIRouter(include_in_schema=False)
+TURK = mturk.MechanicalTurk()
+#: Tasks that are looked through for one to show in a preview: control questions are not shown.
+LOOKED_AT = 50
 
 
 def mount_worker(app: FastAPI) -> None:
     """Add the routes of the workers' page."""
     app.include_router(router)
-    app.include_router(frame.router)
     app.include_router(audit.router)
 
 
@@ -82,47 +95,70 @@ async def platform_link(token: str, request: Request) -> Response:
     return await _enter(request, key, joined=True)
 
 
-@router.get("/work/{campaign}")
+@router.get("/f/{token}")
 @with_error_pages
-async def work(campaign: str, request: Request) -> Response:
+async def frame_link(token: str, request: Request) -> Response:
+    """Enter an accepted assignment, or show a preview."""
+    allow_framing(request)
+    state = app_state(request)
+    campaign = state.links.read_join(token)
+    if campaign is None:
+        raise TokenError(*INVALID_LINK)
+    if mturk.is_preview(request.query_params):
+        return await to_thread.run_sync(_preview, request, campaign)
+    assignment = mturk.read_assignment(request.query_params, state.settings.submit_origins)
+    key = WorkerKey(campaign, TURK.prefix + assignment.worker)
+    state.limits.check_join(address_of(request.scope), *key)
+    visits = state.campaign_service.visits
+    visit = await to_thread.run_sync(visits.begin, *key, TURK.name, assignment.id, assignment.hit)
+    session = session_from_link(request, key, True, visit.labels_before, assignment)
+    return RedirectResponse(session.address, 303)
+
+
+@router.get("/work/{place}")
+@router.get("/frame/{place}")
+@with_error_pages
+async def work(place: str, request: Request) -> Response:
     """Show the page."""
-    session = _session(request, campaign)
-    read = sessions.instructions_read(request)
-    view = await take_step(request, session.key, None, sessions.last_lease(request), read)
+    session = session_of(request, place)
+    view = await take_step(request, session.key, None, session.last, session.read)
     note = request.query_params.get("note", "")
     if f"notes.{note}" in worker_texts(DEFAULT):
         view = replace(view, note=note)
-    return page_or_panel(request, session, view, read)
+    return page_or_panel(request, session, view, session.read)
 
 
-@router.post("/work/{campaign}")
+@router.post("/work/{place}")
+@router.post("/frame/{place}")
 @with_error_pages
-async def act(campaign: str, request: Request) -> Response:
+async def act(place: str, request: Request) -> Response:
     """Carry out what a worker did."""
+    session = session_of(request, place)
     check_origin(request)
-    session = _session(request, campaign)
     form = await read_form(request)
     action = checked_action(request, session.key, form)
-    before = sessions.instructions_read(request)
+    before = session.read
     read = version_read(form.get("read", "")) if action.move == BEGIN else before
-    view = await take_step(request, session.key, action, sessions.last_lease(request), read)
+    view = await take_step(request, session.key, action, session.last, read)
+    answered = answered_lease(view, action)
+    session = replace(session, read=read, last=answered or session.last)
     if wants_json(request):
         response = page_or_panel(request, session, view, before)
     else:
-        response = RedirectResponse(session.address + (f"?note={view.note}" if view.note else ""), 303)
-    answered = answered_lease(view, action)
-    if answered:
-        sessions.set_last_lease_cookie(request, response, session, answered)
-    if action.move == BEGIN:
-        sessions.set_read_cookie(request, response, session, read)
+        response = RedirectResponse(session.noted(view.note), 303)
+    if answered and not session.token:
+        keep_cookie(request, response, session, LAST_LEASE_COOKIE, answered)
+    if action.move == BEGIN and not session.token:
+        keep_cookie(request, response, session, READ_COOKIE, read)
     return response
 
 
-@router.post("/work/{campaign}/renew")
-async def renew(campaign: str, request: Request) -> Response:
+@router.post("/work/{place}/renew")
+@router.post("/frame/{place}/renew")
+async def renew(place: str, request: Request) -> Response:
     """Extend the lease of the item that is shown."""
+    session = session_of(request, place)
     check_origin(request)
-    session = _session(request, campaign)
     lease = (await read_form(request)).get("lease", "")
     return JSONResponse({"left": await extend_lease(request, session.key, lease)})
 
@@ -130,9 +166,9 @@ async def renew(campaign: str, request: Request) -> Response:
 async def _enter(request: Request, key: WorkerKey, joined: bool = False) -> Response:
     await to_thread.run_sync(app_state(request).campaign_service.store.row, key.campaign)  # or it was deleted
     before = await _begin_visit(request, key) if joined else 0
-    session = sessions.session_from_link(request, key, joined, before)
+    session = session_from_link(request, key, joined, before)
     response = RedirectResponse(session.address, 303)
-    sessions.set_session_cookie(request, response, session)
+    keep_session(request, response, session)
     return response
 
 
@@ -149,7 +185,16 @@ async def _begin_visit(request: Request, key: WorkerKey) -> int:
     return visit.labels_before
 
 
-def _session(request: Request, campaign: str) -> WorkerSession:
-    session = sessions.session_from_cookie(request, campaign_id(campaign))
-    request_context(request).worker = session.worker
-    return session
+def _preview(request: Request, campaign: str) -> Response:
+    """The page with an item that nobody holds, and buttons that do nothing."""
+    store = app_state(request).campaign_service.store
+    config = store.row(campaign).config
+    item = next((task for task in store.tasks(campaign, limit=LOOKED_AT) if task.gold is None), None)
+    texts = texts_for(config.language, request.headers.get("accept-language", ""))
+    context: dict[str, Any] = {
+        "texts": texts, "name": config.name or campaign, "question": config.question, "item": item,
+        "instructions": safe_html(config.instructions),
+        "parts": [] if item is None else payload_parts(shown_payload(config.show, item.payload)),
+        "choices": choices(config.shown_labels),
+    }  # fmt: skip
+    return page("worker/preview.html", media=True, own_policy=framed_policy(request), **context)

@@ -1,38 +1,54 @@
-"""Who is working: a signed cookie per campaign, so that no token stays in an address, a history or a referrer.
+"""Who is working: a session that is signed, so that no token stays in an address, a history or a referrer.
+
+In a window of its own the page keeps cookies:
 
 ========== ==============================================================================================
 cookie     holds
 ========== ==============================================================================================
-nl_worker  campaign, worker, the platform's completion link and the versions of the links by which the worker
-           came, signed (``LinkSigner.sign``): a session ends when its link is revoked
+nl_worker  the session, signed (``LinkSigner.sign``); it ends when a link is revoked by which the worker came
 nl_last    id of the lease answered last, for Undo; that of another worker has no effect
-nl_read    the version of the instructions that was read here (``actions.version_of``)
+nl_read    the version of the instructions that was read here (``steps.version_of``)
 ========== ==============================================================================================
 
-All are limited to ``/work/{campaign}``, hidden from scripts, and not sent with forms of other sites. The page does not
-work without cookies: the alternative would be a token in every address.
+All are limited to ``/work/{campaign}``, hidden from scripts, and not sent with forms of other sites.
+
+In a frame of Mechanical Turk browsers keep no cookies of ours, so that all three are in the address, which begins with
+``/frame/{token}``. No other site learns it: referrers stay here. These addresses alone may be framed, by the sites of
+the setting ``frame_hosts``. The way back is a form to ``/mturk/externalSubmit`` of the site that MTurk named, if that
+is one of the setting ``submit_hosts``.
 """
 
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from nextlabel.campaign.records import JOIN_LINK
 from nextlabel.errors import InputError, TokenError
+from nextlabel.integrations import mturk
 from nextlabel.service.app_state import app_state
-from nextlabel.service.links import LinkSigner, WorkerKey
+from nextlabel.service.auth import campaign_id
+from nextlabel.service.links import INVALID_LINK, LinkSigner, WorkerKey
+from nextlabel.service.middleware import request_context
 from nextlabel.service.settings import PREFIX, ServiceSettings
+from nextlabel.web.worker.steps import version_read
 
-KIND = "s3"
+#: Kinds of signed sessions: in a cookie, and in an address.
+COOKIE_KIND, FRAME_KIND = "s3", "f1"
 SESSION_COOKIE, LAST_LEASE_COOKIE, READ_COOKIE = "nl_worker", "nl_last", "nl_read"
 MAX_AGE_S = 30 * 86_400
 LONGEST_COMPLETION = 1000
 COMPLETION = "completion"
+WORK, FRAME = "/work/", "/frame/"
+NO_SESSION = (
+    "this page does not know who you are.",
+    "Open the link that you were sent again, and allow cookies for this site.",
+)
 
 
 class Completion(NamedTuple):
@@ -42,11 +58,14 @@ class Completion(NamedTuple):
     site: str
 
 
-class WorkerSession(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class WorkerSession:
     """One worker on one campaign; ``completion`` is the https address to go to at the end, or empty.
 
-    ``joined`` is the version of the platforms' link by which the worker came, None for a personal link; ``before`` is
-    what they had labelled before they came by it.
+    ``version`` and ``joined`` are those of the links by which the worker came, ``joined`` None for a personal one, and
+    ``before`` is what they had labelled before they came by a platform's. In a frame there is an ``assignment`` to hand
+    back, and a ``token`` that stands for all this. ``read`` is the version of the instructions that was read, ``last``
+    the lease answered last, as the browser says.
     """
 
     campaign: str
@@ -55,6 +74,10 @@ class WorkerSession(NamedTuple):
     version: int
     joined: int | None
     before: int = 0
+    assignment: mturk.Assignment | None = None
+    token: str = ""
+    read: str = ""
+    last: str = ""
 
     @property
     def key(self) -> WorkerKey:
@@ -64,78 +87,95 @@ class WorkerSession(NamedTuple):
     @property
     def address(self) -> str:
         """The address of the page."""
-        return f"/work/{self.campaign}"
+        if not self.token:
+            return f"{WORK}{self.campaign}"
+        state = {name: value for name, value in (("read", self.read), ("last", self.last)) if value}
+        return f"{FRAME}{self.token}" + (f"?{urlencode(state)}" if state else "")
 
     @property
     def renew_address(self) -> str:
         """The address that extends a lease."""
-        return f"{self.address}/renew"
-
-    @property
-    def assignment(self) -> None:
-        """There is nothing to hand back: the page is in a window of its own."""
-        return None
+        return f"{FRAME}{self.token}/renew" if self.token else f"{self.address}/renew"
 
     @property
     def completion_site(self) -> str:
         """The host of the completion link, for display."""
         return urlsplit(self.completion).hostname or ""
 
+    def noted(self, note: str | None) -> str:
+        """The address of the page with a note on it."""
+        return self.address + (f"{'&' if '?' in self.address else '?'}note={note}" if note else "")
 
-def session_from_link(request: Request, key: WorkerKey, joined: bool, before: int = 0) -> WorkerSession:
+    def signed(self, links: LinkSigner, kind: str) -> str:
+        """The session as a token."""
+        facts = (self.campaign, self.worker, self.completion, self.version, self.joined, self.before, self.assignment)
+        return links.sign(kind, list(facts))
+
+
+def session_from_link(
+    request: Request, key: WorkerKey, joined: bool, before: int = 0, assignment: mturk.Assignment | None = None
+) -> WorkerSession:
     """The session of somebody who opened a personal link or, with ``joined``, that of a platform."""
-    state = app_state(request)
-    links, given = state.links, request.query_params.get(COMPLETION, "")
-    completion = checked_completion(given, state.settings)
-    by_platform = links.version(key.campaign, JOIN_LINK) if joined else None
-    return WorkerSession(key.campaign, key.worker, completion, links.version(*key), by_platform, before)
-
-
-def session_from_cookie(request: Request, campaign: str) -> WorkerSession:
-    """The session of a request; raises TokenError if there is none."""
     links = app_state(request).links
-    payload = links.read(KIND, request.cookies.get(SESSION_COOKIE, ""))
-    session = None if payload is None else WorkerSession(*payload)
-    if session is None or session.campaign != campaign or not _current(links, session):
-        raise TokenError(
-            "this page does not know who you are.",
-            "Open the link that you were sent again, and allow cookies for this site.",
-        )
-    return session
+    given = request.query_params.get(COMPLETION, "") if assignment is None else ""
+    completion = checked_completion(given, app_state(request).settings)
+    by_platform = links.version(key.campaign, JOIN_LINK) if joined else None
+    found = WorkerSession(key.campaign, key.worker, completion, links.version(*key), by_platform, before, assignment)
+    return found if assignment is None else replace(found, token=found.signed(links, FRAME_KIND))
+
+
+def session_of(request: Request, place: str) -> WorkerSession:
+    """The session of a request to ``/work/{campaign}`` or ``/frame/{token}``; raises TokenError if there is none."""
+    links, given = app_state(request).links, request.query_params
+    if request.url.path.startswith(FRAME):
+        allow_framing(request)
+        found, refused = _read(links, FRAME_KIND, place), INVALID_LINK
+        token, read, last = place, given.get("read", ""), given.get("last", "")[:200]
+    else:
+        campaign, cookies = campaign_id(place), request.cookies
+        found, refused = _read(links, COOKIE_KIND, cookies.get(SESSION_COOKIE, "")), NO_SESSION
+        found = found if found is not None and found.campaign == campaign else None
+        token, read, last = "", cookies.get(READ_COOKIE, ""), cookies.get(LAST_LEASE_COOKIE, "")
+    if found is None or not _is_current(links, found):
+        raise TokenError(*refused)
+    request_context(request).worker = found.worker
+    return replace(found, token=token, read=version_read(read), last=last)
+
+
+def _read(links: LinkSigner, kind: str, token: str) -> WorkerSession | None:
+    payload = links.read(kind, token)
+    if payload is None:
+        return None
+    campaign, worker, completion, version, joined, before, given = payload
+    assignment = None if given is None else mturk.Assignment(*given)
+    return WorkerSession(campaign, worker, completion, version, joined, before, assignment)
+
+
+def allow_framing(request: Request) -> None:
+    """Let the page that answers a request, also one with an error, be framed by the sites of the settings."""
+    request_context(request).framed = bool(app_state(request).settings.frame_origins)
 
 
 def completion_of(request: Request) -> Completion | None:
     """Where somebody whose campaign was deleted finishes on their platform, by their session or by their link."""
-    payload = app_state(request).links.read(KIND, request.cookies.get(SESSION_COOKIE, ""))
-    address = "" if payload is None else WorkerSession(*payload).completion
+    session = _read(app_state(request).links, COOKIE_KIND, request.cookies.get(SESSION_COOKIE, ""))
+    address = "" if session is None else session.completion
     with suppress(InputError):
         address = checked_completion(request.query_params.get(COMPLETION, ""), app_state(request).settings) or address
     return Completion(address, urlsplit(address).hostname or "") if address else None
 
 
-def last_lease(request: Request) -> str:
-    """The lease that was answered last, according to the browser."""
-    return request.cookies.get(LAST_LEASE_COOKIE, "")
-
-
-def set_session_cookie(request: Request, response: Response, session: WorkerSession) -> None:
+def keep_session(request: Request, response: Response, session: WorkerSession) -> None:
     """Store the session in the browser."""
-    _set(request, response, session, SESSION_COOKIE, _signed(app_state(request).links, session))
+    keep_cookie(request, response, session, SESSION_COOKIE, session.signed(app_state(request).links, COOKIE_KIND))
 
 
-def set_last_lease_cookie(request: Request, response: Response, session: WorkerSession, lease: str) -> None:
-    """Store in the browser which lease was answered last."""
-    _set(request, response, session, LAST_LEASE_COOKIE, lease)
-
-
-def instructions_read(request: Request) -> str:
-    """The version of the instructions that was read in this browser."""
-    return request.cookies.get(READ_COOKIE, "")
-
-
-def set_read_cookie(request: Request, response: Response, session: WorkerSession, version: str) -> None:
-    """Store in the browser which instructions were read."""
-    _set(request, response, session, READ_COOKIE, version)
+def keep_cookie(request: Request, response: Response, session: WorkerSession, name: str, value: str) -> None:
+    """Store something in the browser, for the page of the campaign alone."""
+    secure = bool(app_state(request).settings.cookie_secure)
+    response.set_cookie(
+        name, value, max_age=MAX_AGE_S, path=session.address, secure=secure, httponly=True, samesite="lax"
+    )
 
 
 def checked_completion(address: str, settings: ServiceSettings) -> str:
@@ -161,18 +201,7 @@ def checked_completion(address: str, settings: ServiceSettings) -> str:
     return address
 
 
-def _current(links: LinkSigner, session: WorkerSession) -> bool:
+def _is_current(links: LinkSigner, session: WorkerSession) -> bool:
     """Whether the link by which the worker came has not been revoked since."""
     by_platform = session.joined is None or session.joined == links.version(session.campaign, JOIN_LINK)
-    return by_platform and session.version == links.version(session.campaign, session.worker)
-
-
-def _signed(links: LinkSigner, session: WorkerSession) -> str:
-    return links.sign(KIND, list(session))
-
-
-def _set(request: Request, response: Response, session: WorkerSession, name: str, value: str) -> None:
-    secure = bool(app_state(request).settings.cookie_secure)
-    response.set_cookie(
-        name, value, max_age=MAX_AGE_S, path=session.address, secure=secure, httponly=True, samesite="lax"
-    )
+    return by_platform and session.version == links.version(*session.key)

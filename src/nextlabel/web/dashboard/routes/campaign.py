@@ -75,6 +75,12 @@ def campaigns_redirect() -> Response:
     return RedirectResponse("/", 303)
 
 
+@router.get("/help/numbers")
+async def numbers_page() -> Response:
+    """Every number of the dashboard in a requester's words."""
+    return page("dashboard/numbers.html")
+
+
 @router.get("/campaigns/{campaign}")
 async def campaign_page(campaign: CampaignId, request: Request, before: Cursor = None) -> Response:
     """One campaign."""

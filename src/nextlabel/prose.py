@@ -1,8 +1,9 @@
-"""Numbers and names as words, for reports and error messages."""
+"""Numbers and names as words, for reports and error messages; and what a text that comes in may hold."""
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
@@ -12,6 +13,19 @@ MOST_SHOWN = 12
 #: The password in an address, between a colon and the last @; and one that is given as a parameter.
 _PASSWORD = re.compile(r"(\w://[^\s:/@]*):\S+@")
 _PARAMETER = re.compile(r"\b((?:ssl)?password=)[^\s&]+")
+#: A null character, and half of a pair of surrogates: JSON can say them, and no database or file takes them.
+_BROKEN = re.compile("[\x00\ud800-\udfff]")
+
+
+def is_text(value: object) -> bool:
+    """Whether something is a text that databases, files and browsers take; every text that comes in is asked."""
+    return isinstance(value, str) and _BROKEN.search(value) is None
+
+
+def looks(text: str) -> str:
+    """A text as a reader sees it: without invisible characters, with one space for many, each letter in one form."""
+    shown = (c for c in unicodedata.normalize("NFKC", text) if unicodedata.category(c) not in ("Cf", "Cc"))
+    return " ".join("".join(shown).split())
 
 
 def counted(number: int, noun: str, many: str = "") -> str:

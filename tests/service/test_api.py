@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import logging
+import sqlite3
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -223,6 +225,8 @@ class TestTasks:
             ("application/x-ndjson", '{"id": "a"}\n\n{"id": \n{"id": "c"}\n', "line 3 of the body is not JSON"),
             ("application/x-ndjson", '{"id": "a"}\n{"id": "b", "prior": [1, 2, 3]}\n', "task 2"),
             ("application/x-ndjson", '{"id": "a"}\n{"id": "\\ud800"}\n', "id of task 2"),
+            ("application/x-ndjson", '{"id": "a"}\n{"id": "b", "text": "\\ud800"}\n', "payload of task 2"),
+            ("application/x-ndjson", '{"id": "a"}\n{"id": "b", "\\udfff": "x"}\n', "payload of task 2"),
             ("application/x-ndjson", '{"id": "a", "payload": NaN}\n', "payload of task 1"),
             ("application/x-ndjson", "[" * 100_000, "line 1"),
             ("application/json", '[{"id": "a"}, {"id": "b", "score": 7}]', "task 2"),
@@ -395,6 +399,41 @@ class TestReading:
 
 
 class TestProblems:
+    @pytest.mark.parametrize("setting", ["name", "question", "instructions", "policy", "id", "labels", "display_names"])
+    def test_half_a_character_is_refused_wherever_a_text_comes_in(self, http: httpx.Client, setting: str) -> None:
+        value: Any = ["\ud800", "yes"] if setting in ("labels", "display_names") else "\ud800"
+        body = json.dumps({**QUICK, "id": "half", setting: value})
+        check_problem(http.post("/campaigns", content=body, headers={"Content-Type": "application/json"}), 422)
+        check_problem(http.get("/campaigns/half"), 404)
+
+    def test_a_campaign_that_an_older_version_wrote_does_not_break_the_list(self, tmp_path: Path) -> None:
+        with on_sqlite(tmp_path) as service, service.http() as http:
+            service.campaign("sound")
+            service.campaign("old", name="NAME")
+            with closing(sqlite3.connect(tmp_path / "labels.db")) as database, database:
+                database.execute("UPDATE campaigns SET config = replace(config, 'NAME', '\\ud800')")
+            found = http.get("/campaigns").json()["campaigns"]
+            assert [one["settings"]["name"] for one in found] == ["\ud800", ""]
+            assert http.get("/campaigns/old").status_code == 200
+
+    def test_names_that_look_alike_are_one_worker(self, shared: Service, http: httpx.Client) -> None:
+        id = shared.campaign("alike")
+        leases = [http.post(f"/campaigns/{id}/ask", json={"worker": name}).json()["lease"] for name in ("ann", " ann ")]
+        assert leases[0] == leases[1]
+        assert leases[0]["worker"] == "ann"
+        both = [http.post(f"/campaigns/{id}/ask", json={"worker": name}).json() for name in ("Jose\u0301", "José")]
+        assert both[0]["lease"] == both[1]["lease"]
+        links = http.post(f"/campaigns/{id}/links", json={"workers": ["ann", "ann "]}).json()["links"]
+        assert links[0]["token"] == links[1]["token"]
+        for name in ("an\u200bn", "ann\u202e", "a\nnn", "  "):
+            check_problem(http.post(f"/campaigns/{id}/ask", json={"worker": name}), 422, "visible characters")
+
+    @pytest.mark.parametrize(
+        "labels", [["yes", "yes\u200b"], ["no", "ｎｏ"], ["a b", "a  b"], ["", "a"], ["\u200b", "a"]]
+    )
+    def test_labels_that_read_alike_are_refused(self, http: httpx.Client, labels: list[str]) -> None:
+        check_problem(http.post("/campaigns", json={**QUICK, "labels": labels}), 422, "read alike")
+
     def test_wrong_fields_are_named(self, http: httpx.Client) -> None:
         check_problem(http.post("/campaigns", json={**CAMPAIGN, "budget": "many"}), 422, "body.budget")
         check_problem(http.post("/campaigns", json={**CAMPAIGN, "bugdet": 3}), 422, "body.bugdet")

@@ -21,6 +21,7 @@ turning them away does. Nobody is
 from __future__ import annotations
 
 import math
+import unicodedata
 from contextlib import suppress
 from copy import deepcopy
 from datetime import UTC, datetime
@@ -52,6 +53,7 @@ from nextlabel.policies.allocation import Allocator, Outlook, Refusal, starting_
 from nextlabel.policies.by_score import ScoreAllocator
 from nextlabel.policies.by_table import TableAllocator
 from nextlabel.policies.crowd.allocator import TRIAL_LABELS
+from nextlabel.prose import is_text
 
 #: Leases that one command expires at most.
 MOST_EXPIRED = 1000
@@ -91,7 +93,7 @@ class Commands:
 
     def ask(self, worker: str) -> Lease | NoTask:
         """A task for the worker: the lease that is out, or the task where a label is worth most; else the reason."""
-        checked_worker(worker)
+        worker = checked_worker(worker)
         self.expire()
         for lease in self.state.open_leases(worker):
             return self._lease(lease)
@@ -499,7 +501,7 @@ class Commands:
     def _own_lease(self, id: str, worker: str | None) -> LeaseRow:
         """A lease, of that worker if one is named: another worker's lease does not exist for them."""
         lease = self.state.get_lease(id)
-        if worker is not None and lease.worker != worker:
+        if worker is not None and lease.worker != checked_worker(worker):
             return self.state.get_lease("")
         return lease
 
@@ -526,7 +528,7 @@ def _copied(payload: Any) -> Any:
 
 def known_worker(campaign: Commands, worker: str) -> WorkerRow:
     """The tally of a worker who has had a task, or a NotFoundError."""
-    found = campaign.state.find_worker(worker)
+    found = campaign.state.find_worker(checked_worker(worker))
     if found is None:
         raise NotFoundError(
             f"worker {worker[:60]!r} has had no task of campaign {campaign.state.row.id!r}.",
@@ -558,12 +560,14 @@ def accept_time(state: CampaignState, tables: TableSource, now: float) -> bool:
 
 
 def checked_worker(worker: Any) -> str:
-    """A worker's name."""
-    if not isinstance(worker, str) or not 0 < len(worker.strip()) <= LONGEST_WORKER or "\x00" in worker:
+    """A worker's name without spaces around it, each letter in one form: two that look alike are one worker."""
+    name = unicodedata.normalize("NFC", worker.strip()) if isinstance(worker, str) else ""
+    if not 0 < len(name) <= LONGEST_WORKER or not name.isprintable():
         raise InputError(
-            f"a worker's name is a text of 1 to {LONGEST_WORKER} characters.", "Give e.g. the platform's worker id."
+            f"a worker's name is a text of 1 to {LONGEST_WORKER} visible characters in one line.",
+            "Give e.g. the platform's worker id.",
         )
-    return worker
+    return name
 
 
 def doubt_about(row: CampaignRow, now: float) -> ClockError | None:
@@ -597,7 +601,7 @@ def checked_comment(comment: Any) -> str | None:
     if comment is None:
         return None
     text = comment.replace("\r\n", "\n").replace("\r", "\n").strip() if isinstance(comment, str) else None
-    if text is None or len(text) > LONGEST_COMMENT or "\x00" in text or not _is_unicode(text):
+    if text is None or len(text) > LONGEST_COMMENT or not is_text(text):
         raise InputError(f"a comment is a text of at most {LONGEST_COMMENT} characters.", "Give a shorter text.")
     return text or None
 
@@ -605,12 +609,3 @@ def checked_comment(comment: Any) -> str | None:
 def comment_data(comment: str | None) -> dict[str, str]:
     """What an event says about a comment: nothing if there is none."""
     return {} if comment is None else {"comment": comment}
-
-
-def _is_unicode(text: str) -> bool:
-    """Whether there is no half of a pair of surrogates in it, which no database takes."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -45,6 +45,7 @@ from pydantic import (
 from pydantic.fields import FieldInfo
 
 from nextlabel.errors import InputError, ProblemError
+from nextlabel.prose import is_text, looks
 
 if TYPE_CHECKING:
     from nextlabel.beliefs.prior import Prior
@@ -413,8 +414,10 @@ def _seconds(deadline: Any) -> float | None:
 def _text(value: Any) -> Any:
     """Lines end as Unix ends them, and a whole number is a text too."""
     text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
-    if not isinstance(text, str) or "\x00" in text:
+    if not isinstance(text, str):
         return None if value is None else object()
+    if not is_text(text):
+        raise InputError("a text has a null character or half a character.", "Leave it out.")
     return text.strip().replace("\r\n", "\n").replace("\r", "\n")
 
 
@@ -425,8 +428,9 @@ def _names(name: str, given: Sequence[Any]) -> tuple[Any, ...]:
         names = tuple(dict.fromkeys(names))
         if not names:
             raise InputError("no column is shown to workers.", _example(name))
-    if "" in names or len(set(names)) < len(names):
-        raise InputError(f"{spoken(name)}: a name is empty or there twice.", _example(name))
+    shown = names if name == "show" else tuple(looks(one) if isinstance(one, str) else one for one in names)
+    if "" in shown or len(set(shown)) < len(shown):
+        raise InputError(f"{spoken(name)}: a name is empty, or two of them read alike.", _example(name))
     return names
 
 
@@ -461,7 +465,9 @@ def _refusal(error: Mapping[str, Any]) -> InputError:
     if what == "string_pattern_mismatch":
         return InputError(f"{said} {value!r} has other characters than letters, digits, - and _.", _example(name))
     if kind(name) is str or len(error["loc"]) > 1:
-        who, longest = (said, limits["max_length"]) if kind(name) is str else (f"{said}: a name", LONGEST_LABEL)
+        who, longest = (
+            (said, limits.get("max_length", LONGEST_LABEL)) if kind(name) is str else (f"{said}: a name", LONGEST_LABEL)
+        )
         return InputError(f"{who} is not a text of at most {longest} characters.", "Give a shorter text.")
     if what == "tuple_type":
         return InputError(f"{said} are not a list of names.", _example(name))

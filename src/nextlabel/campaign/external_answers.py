@@ -43,7 +43,7 @@ def follow_answer(campaign: Commands, key: str, worker: str, answer: object | Sk
 
     Returns what became of the worker's lease, None if there is nothing.
     """
-    checked_worker(worker)
+    worker = checked_worker(worker)
     state, row = campaign.state, campaign.state.row
     wanted = None if answer is None or isinstance(answer, Skipped) else row.config.answer(answer)
     task = state.source.tasks_by_key([key]).get(key)

@@ -29,6 +29,7 @@ from nextlabel.files.tables import is_frame
 from nextlabel.files.tasks import TaskReader
 from nextlabel.problem.tables import prior_from, prior_table
 from nextlabel.problem.tasks import TaskClass, beta_of_score
+from nextlabel.prose import is_text
 
 #: Characters of an id and of a payload as JSON; levels of lists and tables within a task.
 LONGEST_KEY, LARGEST_PAYLOAD, DEEPEST = 200, 65_536, 32
@@ -66,8 +67,7 @@ def read_task(config: CampaignSettings, task: Any, place: int) -> NewTask:
     key = task.get("id")
     if key is not None:
         key = str(key).strip()
-        half = any("\ud800" <= c <= "\udfff" for c in key)  # JSON can say half a character, no database takes it
-        if not 0 < len(key) <= LONGEST_KEY or "\x00" in key or half:
+        if not 0 < len(key) <= LONGEST_KEY or not is_text(key):
             raise InputError(f"the id of {where} is not a text of 1 to {LONGEST_KEY} characters.", "Give a shorter id.")
     if _depth_exceeds(task, DEEPEST):
         raise InputError(
@@ -81,12 +81,14 @@ def read_task(config: CampaignSettings, task: Any, place: int) -> NewTask:
             "Name the columns to show in the campaign's setting show (--show).",
         )
     try:
-        text = json.dumps(payload, allow_nan=False)
+        text = json.dumps(payload, allow_nan=False, ensure_ascii=False)
     except (TypeError, ValueError, RecursionError):
         raise InputError(f"the payload of {where} is not JSON.", "Give texts, numbers, lists and tables.") from None
-    if len(text) > LARGEST_PAYLOAD or "\\u0000" in text:
+    if "\\u0000" in text or not is_text(text):
+        raise InputError(f"the payload of {where} has a null character or half a character.", "Leave it out.")
+    if len(text) > LARGEST_PAYLOAD:
         raise InputError(
-            f"the payload of {where} has {len(text):,} characters or a null character.",
+            f"the payload of {where} has {len(text):,} characters.",
             f"Give at most {LARGEST_PAYLOAD:,}; put large things elsewhere and their address here.",
         )
     return NewTask(key, payload, _prior(config, task, where), len(text), _gold(config, task.get("gold"), where))

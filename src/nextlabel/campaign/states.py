@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, Final, Literal
 
 from nextlabel.errors import InputError
+from nextlabel.prose import is_text
 
 #: A model's name as a worker begins with it.
 PREFIX: Final = "model:"
@@ -56,6 +57,6 @@ LONGEST_REASON: Final = 500
 
 def checked_reason(reason: Any) -> str:
     """Why somebody was paused or blocked, or their labels dropped: for the log, not for the worker; may be empty."""
-    if not isinstance(reason, str) or len(reason) > LONGEST_REASON or "\x00" in reason:
+    if not isinstance(reason, str) or len(reason) > LONGEST_REASON or not is_text(reason):
         raise InputError(f"a reason is a text of at most {LONGEST_REASON} characters.", "Give a shorter reason.")
     return reason.strip()

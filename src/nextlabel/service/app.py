@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from threading import Thread
@@ -13,7 +14,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from nextlabel.campaigns.service import CampaignService
@@ -61,6 +62,14 @@ class ServiceApp(FastAPI):
             await super().__call__(scope, receive, send)
 
 
+class AsciiJson(JSONResponse):
+    """JSON in ASCII, so that whatever a database holds can be sent and no single campaign breaks a list."""
+
+    def render(self, content: Any) -> bytes:
+        """The body."""
+        return json.dumps(content).encode()
+
+
 def create_app(
     service_or_store: CampaignService | SqlStore,
     settings: ServiceSettings | None = None,
@@ -89,6 +98,7 @@ def create_app(
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
+        default_response_class=AsciiJson,
         lifespan=_lifespan(
             campaign_service,
             command_queue,

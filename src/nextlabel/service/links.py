@@ -103,7 +103,8 @@ class LinkSigner:
 
     def worker_token(self, campaign: str, worker: str) -> str:
         """The token of one worker of one campaign."""
-        return self.sign(WORKER, [campaign, checked_worker(worker), self.version(campaign, worker)])
+        name = checked_worker(worker)
+        return self.sign(WORKER, [campaign, name, self.version(campaign, name)])
 
     def join_token(self, campaign: str) -> str:
         """The token for everybody whom a platform sends to one campaign."""

@@ -46,6 +46,7 @@ from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.state import CampaignState, new_campaign
 from nextlabel.errors import ConflictError, InputError
 from nextlabel.problem.tables import prior_from
+from nextlabel.prose import is_text
 from nextlabel.store.campaign_tables import (
     LEASE,
     TASK,
@@ -252,6 +253,7 @@ class _Transaction:
     def tasks_by_key(self, keys: Sequence[str]) -> dict[str, TaskRow]:
         """The tasks with these ids, as far as there are any."""
         found: dict[str, TaskRow] = {}
+        keys = [key for key in keys if is_text(key)]
         for first in range(0, len(keys), KEYS_AT_ONCE):
             some = _tasks.where(tasks.c.key.in_(keys[first : first + KEYS_AT_ONCE]))
             rows = self.runner.connection.execute(some, {"campaign": self.number})
@@ -541,7 +543,7 @@ class SqlStore:
 
     def tasks_by_key(self, id: str, keys: Iterable[str]) -> dict[str, TaskRow]:
         """The tasks with these ids, as far as there are any."""
-        return {task.key: task for task in self._some_tasks(id, tasks.c.key.in_(list(keys)))}
+        return {task.key: task for task in self._some_tasks(id, tasks.c.key.in_([key for key in keys if is_text(key)]))}
 
     def tasks_by_number(self, id: str, numbers: Iterable[int]) -> dict[int, TaskRow]:
         """The tasks with these numbers, as far as there are any."""

@@ -111,20 +111,86 @@ def test_events_that_come_late_or_are_about_others_do_nothing(service: CampaignS
     assert standing(service, id) == ("active", "") and service.store.visits.of(id)[0].status == "APPROVED"
 
 
-def test_a_new_submission_is_welcome_and_an_old_one_has_no_say(service: CampaignService) -> None:
+def test_a_new_submission_is_welcome_when_prolific_knows_it(service: CampaignService) -> None:
     id = start(service)
     service.visits.begin(id, WORKER, "prolific", "s1", "study")
     label(service, id)
     says(service, "RETURNED")
     service.clock.forward(60)  # type: ignore[attr-defined]
     assert service.visits.begin(id, WORKER, "prolific", "s2", "study").labels_before == 1
-    assert standing(service, id)[0] == "active"
-    assert says(service, "REJECTED") == "rejected"  # the status is kept, and that is all
-    assert standing(service, id)[0] == "active" and counted(service, id) == 1
-    assert says(service, "REJECTED", submission="s2") == "rejected" and counted(service, id) == 0
+    assert standing(service, id)[0] == "blocked"  # anybody can write s2 into the address
+    assert says(service, "ACTIVE", submission="s2") == "kept" and standing(service, id)[0] == "active"
+    service.clock.forward(60)  # type: ignore[attr-defined]
+    assert says(service, "ACTIVE", submission="s3") == "unknown"  # before the browser came
+    says(service, "RETURNED", submission="s2")
+    assert standing(service, id)[0] == "blocked"
     service.clock.forward(60)  # type: ignore[attr-defined]
     service.visits.begin(id, WORKER, "prolific", "s3", "study")
-    assert standing(service, id)[0] == "blocked"  # whoever was rejected is not let in by coming again
+    assert standing(service, id)[0] == "active"
+
+
+def test_a_rejection_on_any_visit_counts(service: CampaignService) -> None:
+    id = start(service)
+    service.visits.begin(id, WORKER, "prolific", "s1", "study")
+    label(service, id)
+    says(service, "AWAITING REVIEW")
+    service.clock.forward(60)  # type: ignore[attr-defined]
+    service.visits.begin(id, WORKER, "prolific", "made_up", "study")
+    assert says(service, "REJECTED") == "rejected" and counted(service, id) == 0
+    assert standing(service, id)[0] == "blocked" and standing(service, id)[1].startswith("Prolific: submission s1 is")
+    service.clock.forward(60)  # type: ignore[attr-defined]
+    service.visits.begin(id, WORKER, "prolific", "s2", "study")
+    assert says(service, "ACTIVE", submission="s2") == "rejected" and standing(service, id)[0] == "blocked"
+    assert says(service, "APPROVED") == "kept" and counted(service, id) == 1 and standing(service, id)[0] == "active"
+
+
+def test_another_submissions_id_does_not_evade_what_becomes_of_ones_own(service: CampaignService) -> None:
+    id, study = start(service), start(service)
+    service.visits.begin(id, WORKER, "prolific", "made_up", "study")
+    label(service, id)
+    label(service, id)
+    assert says(service, "REJECTED", submission="real") == "rejected"
+    assert standing(service, id)[0] == "blocked" and counted(service, id) == 0
+    assert service.visits.bonuses(start(service, pay_per_label=1.0), "prolific") == []
+    # An honest one, whose other submission belongs to another study of the workspace, is known by their own.
+    service.visits.begin(study, "prolific:p2", "prolific", "own", "study")
+    label(service, study, "prolific:p2")
+    tell = service.visits.status_changed
+    assert tell("prolific", StatusChange("other", "p2", "REJECTED"), service.clock()) == "rejected"
+    assert tell("prolific", StatusChange("own", "p2", "ACTIVE"), service.clock()) == "kept"
+    assert standing(service, study, "prolific:p2")[0] == "active" and counted(service, study) == 1
+    assert tell("prolific", StatusChange("more", "p2", "REJECTED"), service.clock()) == "unknown"
+    assert standing(service, study, "prolific:p2")[0] == "active" and counted(service, study) == 1
+
+
+def test_an_export_names_submissions_that_never_began_here(service: CampaignService) -> None:
+    id = start(service)
+    service.visits.begin(id, WORKER, "prolific", "made_up", "study")
+    service.visits.begin(id, "prolific:p2", "prolific", "s2", "study")
+    label(service, id)
+    export = [StatusChange("real", "p1", "REJECTED"), StatusChange("s2", "p2", "APPROVED"),
+              StatusChange("s9", "p9", "APPROVED")]  # fmt: skip
+    assert service.visits.statuses_changed(id, "prolific", export) == {"rejected": 1, "kept": 1}
+    assert standing(service, id)[0] == "blocked" and counted(service, id) == 0
+    assert service.visits.statuses_changed(id, "prolific", [StatusChange("s8", "p2", "REJECTED")]) == {}
+
+
+def test_made_up_visits_take_nobodys_bonus(service: CampaignService) -> None:
+    id = start(service, pay_per_label=1.0)
+    service.visits.begin(id, WORKER, "prolific", "s1", "study")
+    label(service, id)
+    label(service, id)
+    says(service, "APPROVED")
+    for forged in ("x1", "x2", "x3"):
+        service.visits.begin(id, WORKER, "prolific", forged, "study")
+    assert service.visits.bonus_csv(id, "prolific", 0.5) == "p1,1.50\n"
+    service.visits.begin(id, "prolific:p7", "prolific", "x7", "study")
+    label(service, id, "prolific:p7")
+    assert service.visits.bonus_csv(id, "prolific", 0.5) == "p1,1.50\n"
+    note = service.visits.unconfirmed(id, "prolific")
+    assert note.startswith("1 worker with labels is not in the list: Prolific has said nothing") and ":p7" in note
+    says(service, "RETURNED")  # for which Prolific pays no reward
+    assert service.visits.bonus_csv(id, "prolific", 0.5) == "p1,2.00\n"
 
 
 def test_the_requesters_own_decision_stands(service: CampaignService) -> None:
@@ -152,13 +218,16 @@ def test_bonuses(service: CampaignService) -> None:
             label(service, id, f"mturk:A{k}")
     label(service, id, "ann")
     label(service, id, "prolific:nobody_knows")
-    assert [(one.worker, one.amount) for one in service.visits.bonuses(id, "prolific")] == [
-        ("p0", Decimal("0.38")), ("p2", Decimal("0.25")), ("nobody_knows", Decimal("0.13")), ("p1", Decimal("0.13")),
-    ]  # fmt: skip
-    assert service.visits.bonus_csv(id, "prolific", 0.125) == "p0,0.25\np2,0.13\n"
     assert service.visits.bonus_csv(id, "mturk", 0.2) == (
         "WorkerId,AssignmentId,BonusAmount,Reason\nA0,3X0,0.18,Labels in Kettles\nA2,3X2,0.05,Labels in Kettles\n"
     )
+    assert service.visits.bonuses(id, "prolific") == []  # Prolific has said nothing yet
+    for k in range(3):
+        service.visits.status_changed("prolific", StatusChange(f"s{k}", f"p{k}", "APPROVED"), service.clock())
+    assert [(one.worker, one.amount) for one in service.visits.bonuses(id, "prolific")] == [
+        ("p0", Decimal("0.38")), ("p2", Decimal("0.25")), ("p1", Decimal("0.13")),
+    ]  # fmt: skip
+    assert service.visits.bonus_csv(id, "prolific", 0.125) == "p0,0.25\np2,0.13\n"
     says(service, "REJECTED", submission="s1")  # of another participant: unknown
     service.visits.status_changed("prolific", StatusChange("s0", "p0", "REJECTED"), service.clock())
     assert service.visits.bonus_csv(id, "prolific", 0.125) == "p2,0.13\n"

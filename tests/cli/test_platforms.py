@@ -50,6 +50,12 @@ def test_prolific(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert lines["webhook"] == "https://labels.example.org/api/v1/hooks/prolific"
     assert run(["platform", "statuses", "prolific", "mine"]) == 0
     assert capsys.readouterr().out == "visit-p1\tprolific:p1\t-\n"
+    assert run(["platform", "bonus", "prolific", "mine"]) == 0
+    shown = capsys.readouterr()
+    assert shown.out == "" and "1 worker with labels is not in the list: Prolific has said nothing" in shown.err
+    (folder / "export.csv").write_text("Submission id,Participant id,Status\nvisit-p1,p1,APPROVED\nx,y,APPROVED\n")
+    assert run(["platform", "statuses", "prolific", "mine", "export.csv"]) == 0
+    assert capsys.readouterr().err == "2 submissions read: 1 kept.\n"
     (folder / "export.csv").write_text("Submission id,Participant id,Status\nvisit-p1,p1,REJECTED\nx,y,APPROVED\n")
     assert run(["platform", "bonus", "prolific", "mine", "--platform-reward", "0.10", "--save", "bonuses.csv"]) == 0
     assert (folder / "bonuses.csv").read_text() == "p1,0.40\n"

@@ -33,9 +33,9 @@ def event(status: str, submission: str, participant: str = "p1") -> dict[str, st
     }  # fmt: skip
 
 
-def send(service: Service, body: Any, secret: str = SECRET, **headers: str) -> httpx.Response:
-    """Send an event as Prolific does."""
-    data, at = json.dumps(body).encode(), str(int(service.clock()))
+def send(service: Service, body: Any, secret: str = SECRET, ago: int = 0, **headers: str) -> httpx.Response:
+    """Send an event as Prolific does, signed so many seconds ago."""
+    data, at = json.dumps(body).encode(), str(int(service.clock()) - ago)
     signed = {prolific.SIGNATURE: prolific.signature(secret, at, data), prolific.SIGNED_AT: at, **headers}
     with service.http("") as http:
         return http.post("/hooks/prolific", content=data, headers={"content-type": "application/json", **signed})
@@ -83,8 +83,8 @@ def test_submissions_of_other_studies_and_other_events_do_nothing(service: Servi
 def test_events_out_of_order(service: Service) -> None:
     id, now = service.campaign("disordered"), int(service.clock())
     come(service, id, "s3")
-    assert send(service, event("AWAITING REVIEW", "s3"), **{"x-timestamp": str(now)}).json() == {"effect": "kept"}
-    late = send(service, event("TIMED-OUT", "s3"), **{"x-timestamp": str(now - 30)})
+    assert send(service, event("AWAITING REVIEW", "s3")).json() == {"effect": "kept"}
+    late = send(service, event("TIMED-OUT", "s3"), ago=30, **{"x-timestamp": str(now + 3600)})  # which nobody signed
     assert late.json() == {"effect": "outdated"} and service.campaign_service.store.row(id).reserved == 1
 
 
@@ -121,6 +121,9 @@ def test_bonuses_are_a_file(service: Service) -> None:
     (lease,) = service.campaign_service.store.leases(id, range(5))
     service.campaign_service.tell(lease.id, "yes")
     with service.http() as http:
+        asked = {"platform": "prolific", "reward": 0.1}
+        assert http.get(f"/campaigns/{id}/bonuses", params=asked).text == ""  # Prolific has said nothing of s5
+        assert send(service, event("AWAITING REVIEW", "s5")).json() == {"effect": "kept"}
         file = http.get(f"/campaigns/{id}/bonuses", params={"platform": "prolific", "reward": 0.1})
         assert file.text == "p1,0.15\n" and file.headers["content-type"] == "text/csv; charset=utf-8"
         assert 'filename="paid-prolific-bonuses.csv"' in file.headers["content-disposition"]

@@ -107,7 +107,7 @@ def test_the_requesters_page(service: Service, chromium: Browser, tmp_path_facto
         section.get_by_label("What it pays a worker already").fill("0.20")
         with page.expect_download() as download:
             section.get_by_role("button", name="Download bonuses").click()
-        assert download.value.path().read_text() == "p7,0.30\n"
+        assert download.value.path().read_text() == "p7,0.50\n"  # Prolific pays nothing for what is returned
     assert service.campaign_service.store.row("watched").reserved == 0
 
 

@@ -87,6 +87,10 @@ class Session:
     created_at: float
 
 
+#: The campaign of visits that a platform tells of and that never began here.
+UNCLAIMED = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Visit:
     """One submission or assignment: ``id`` is the platform's, ``study`` the study or HIT that it belongs to.

@@ -173,10 +173,12 @@ def bonus(
     with service_at(db) as service:
         bonuses = service.visits.bonuses(id, platform, paid)
         table = service.visits.bonus_csv(id, platform, paid)
+        unconfirmed = service.visits.unconfirmed(id, platform)
     if target is not None:
         with whole_file(target) as stream:
             stream.write(table)
     total = sum(float(one.amount) for one in bonuses)
+    _warned([unconfirmed])
     if as_json:
         rows = [{"worker": one.worker, "visit": one.visit, "amount": float(one.amount)} for one in bonuses]
         print_json({"bonuses": rows, "total": round(total, 2), "file": save})

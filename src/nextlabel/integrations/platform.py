@@ -52,6 +52,8 @@ class Platform:
     framed: ClassVar[bool] = False
     #: Whether a bonus is paid for a visit, so that workers without one can have none.
     bonus_needs_visit: ClassVar[bool] = False
+    #: Whether the platform tells of its visits: others are neither paid nor deducted.
+    confirms: ClassVar[bool] = False
     #: The currency of bonuses, as a form says it.
     currency: ClassVar[str] = ""
     #: What its statuses mean; others change nothing.

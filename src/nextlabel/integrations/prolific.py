@@ -33,7 +33,7 @@ from nextlabel.prose import listed
 
 PARTICIPANT, STUDY, SUBMISSION = "PROLIFIC_PID", "STUDY_ID", "SESSION_ID"
 
-SIGNATURE, SIGNED_AT, SENT_AT = "x-prolific-request-signature", "x-prolific-request-timestamp", "x-timestamp"
+SIGNATURE, SIGNED_AT = "x-prolific-request-signature", "x-prolific-request-timestamp"
 #: The columns of an export of submissions that matter here.
 EXPORT_COLUMNS: Final = ("submission id", "participant id", "status")
 STATUS_CHANGE: Final = "submission.status.change"
@@ -52,7 +52,7 @@ class Prolific(Platform):
     name, title, worker, visit, study = "prolific", "Prolific", PARTICIPANT, SUBMISSION, STUDY
     query = "?" + "&".join(f"{name}={{{{%{name}%}}}}" for name in (PARTICIPANT, STUDY, SUBMISSION))
     complete = "https://app.prolific.com/submissions/complete?cc="
-    currency = "in the study’s currency"
+    confirms, currency = True, "in the study’s currency"
     meanings: ClassVar[Mapping[str, Meaning]] = {
         "RESERVED": "keeps", "ACTIVE": "keeps", "AWAITING REVIEW": "keeps", "APPROVED": "keeps",
         "PARTIALLY APPROVED": "keeps", "SCREENED OUT": "keeps", "RETURNED": "ends", "TIMED OUT": "ends",
@@ -66,8 +66,8 @@ def signature(secret: str, timestamp: str, body: bytes) -> str:
     return base64.b64encode(digest).decode()
 
 
-def check_signature(secrets: Iterable[str], headers: Mapping[str, str], body: bytes, now: float) -> None:
-    """Raise TokenError unless one of the secrets has signed the request, not long ago."""
+def check_signature(secrets: Iterable[str], headers: Mapping[str, str], body: bytes, now: float) -> float:
+    """When the request was signed, by which events are put in order; TokenError unless a secret has, not long ago."""
     timestamp, given = headers.get(SIGNED_AT, ""), headers.get(SIGNATURE, "")
     fits = [hmac.compare_digest(signature(secret, timestamp, body).encode(), given.encode()) for secret in secrets]
     if not any(fits):
@@ -75,15 +75,7 @@ def check_signature(secrets: Iterable[str], headers: Mapping[str, str], body: by
     signed_at = _seconds(timestamp)
     if signed_at is None or abs(now - signed_at) > MAX_AGE_S:
         raise TokenError("the signed request is not of today.", "Check the clock of this machine.")
-
-
-def sent_at(headers: Mapping[str, str], now: float) -> float:
-    """When an event was sent, by which events are put in order; the time of the request where that is not said."""
-    for name in (SENT_AT, SIGNED_AT):
-        found = _seconds(headers.get(name, ""))
-        if found is not None:
-            return found
-    return now
+    return signed_at
 
 
 def read_status_change(body: bytes) -> StatusChange | None:
@@ -91,14 +83,14 @@ def read_status_change(body: bytes) -> StatusChange | None:
     hint = "Subscribe this address to submission.status.change alone."
     try:
         event = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise InputError("the body is not JSON.", hint) from None
     if not isinstance(event, dict):
         raise InputError("the body is not an object of JSON.", hint)
     if event.get("event_type") != STATUS_CHANGE:
         return None
     found = [event.get(name) for name in ("resource_id", "participant_id", "status")]
-    texts = [one for one in found if isinstance(one, str) and 0 < len(one) <= 128]
+    texts = [one for one in found if isinstance(one, str) and 0 < len(one) <= 128 and one.isprintable()]
     if len(texts) < 3:
         raise InputError("the event lacks resource_id, participant_id or status.", hint)
     return StatusChange(*texts)

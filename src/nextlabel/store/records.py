@@ -29,7 +29,16 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import IntegrityError
 
-from nextlabel.campaign.records import ACTIVE, AccessToken, Deletion, ImportRow, Session, Visit, no_campaign
+from nextlabel.campaign.records import (
+    ACTIVE,
+    UNCLAIMED,
+    AccessToken,
+    Deletion,
+    ImportRow,
+    Session,
+    Visit,
+    no_campaign,
+)
 from nextlabel.campaign.webhooks import Webhook
 from nextlabel.store.tables import (
     access_tokens,
@@ -170,6 +179,11 @@ class SqlVisits(_Records):
         if worker is not None:
             which &= visits.c.worker == worker
         return self._those(which)
+
+    def of_worker(self, platform: str, worker: str) -> list[Visit]:
+        """The visits of a worker to any campaign."""
+        this = (visits.c.platform == platform) & (visits.c.worker == worker) & (visits.c.campaign != UNCLAIMED)
+        return self._those(this)
 
     def set_status(self, visit: Visit, status: str, at: float) -> bool:
         """Keep what the platform said, unless it has said something later."""

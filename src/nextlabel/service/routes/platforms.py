@@ -56,14 +56,13 @@ async def prolific_event(request: Request) -> dict[str, Any]:
         raise NotFoundError(*_NO_SECRET)
     now = service.clock()
     try:
-        prolific.check_signature(settings.prolific_secrets, request.headers, body, now)
+        at = prolific.check_signature(settings.prolific_secrets, request.headers, body, now)
     except TokenError:
         state.limits.failed_sign_in(address_of(request.scope))
         raise
     change = prolific.read_status_change(body)
     if change is None:
         return {"effect": "unknown"}
-    at = prolific.sent_at(request.headers, now)
     take = service.visits.status_changed
     return {"effect": await to_thread.run_sync(take, PROLIFIC, change, at, settings.drop_statuses)}
 

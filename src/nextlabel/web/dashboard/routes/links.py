@@ -152,10 +152,12 @@ def _platforms_page(request: Request, id: str, problem: str = "", done: str = ""
     frame = frame_url(base, token)
     drawn = (prolific.Prolific.name, mturk.MechanicalTurk.name)
     others = [(one, one.link(join_url(base, token))) for one in PLATFORMS.values() if one.name not in drawn]
+    known = state.campaign_service.visits
     visits = state.campaign_service.store.visits.of(id)
     return page(
         "dashboard/platforms.html", status, row=row, title=title_of(row), problem=problem, done=done,
         study=prolific.Prolific().link(join_url(base, token)), hook=hook_url(base),
+        unconfirmed=known.unconfirmed(id, prolific.Prolific.name) if row.config.pay_per_label > 0 else "",
         takes_events=bool(state.settings.prolific_secrets), visits=visits[::-1][:SHOWN], total=len(visits),
         question=mturk.external_question(frame), others=others,
         frame_hosts=state.settings.frame_hosts, https=base.startswith("https://"), warning=link_warning(base),

@@ -1,49 +1,50 @@
-"""What the clients can do: each call is a request, and the function that makes its JSON a value.
+"""What the clients can do: each call is a request, and what its reply becomes.
 
-Every request may be sent twice: campaigns have ids, batches of tasks have keys, and repeating a command on a lease
-changes nothing.
+A method of ``Campaign`` is a call too (``command``): its arguments go into the address, the body or the query, and the
+reply is read as the type that the method returns. Every request may be sent twice: campaigns have ids, batches of tasks
+have keys, and repeating a command on a lease changes nothing.
 """
 
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, is_dataclass, replace
 from datetime import datetime
-from functools import partial
+from functools import cache, wraps
 from itertools import count, islice
-from types import TracebackType
-from typing import Any, Final, Generic, Self, TypeVar, Unpack
+from string import Formatter
+from types import NoneType, TracebackType
+from typing import (
+    Any,
+    Concatenate,
+    Final,
+    Generic,
+    ParamSpec,
+    Self,
+    TypeVar,
+    Unpack,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import httpx
 
 from nextlabel.campaign.declaration import ChangeOptions, SettingOptions, spells_settings
-from nextlabel.campaign.events import Event
 from nextlabel.campaign.new_tasks import row_tables, task_tables
 from nextlabel.campaign.notices import Notice
-from nextlabel.campaign.replies import (
-    Added,
-    AddedPredictions,
-    AuditItem,
-    ChangedLabels,
-    Lease,
-    NoTask,
-    Receipt,
-    lease_id_of,
-)
-from nextlabel.campaign.results import GivenLabel, Result
+from nextlabel.campaign.replies import Added, AddedPredictions, Lease, NoTask, lease_id_of
+from nextlabel.campaign.results import Result
 from nextlabel.campaign.rows import new_campaign_id
 from nextlabel.campaign.settings import CampaignSettings
-from nextlabel.campaign.states import Standing
 from nextlabel.campaign.webhooks import Webhook
-from nextlabel.campaigns.certificate import AuditedAccuracy, Certificate, More
+from nextlabel.campaigns.facade import Campaign
 from nextlabel.campaigns.frames import Library, ResultTable, make_frame
-from nextlabel.campaigns.guarantees import GuaranteeStatus
-from nextlabel.campaigns.imports import ImportStatus
-from nextlabel.campaigns.status import CampaignLinks, CampaignStatus, JoinLink, WorkerLink
-from nextlabel.campaigns.worker_reports import WorkerReport
+from nextlabel.campaigns.status import CampaignLinks, CampaignStatus
 from nextlabel.errors import (
     ConflictError,
     GoneError,
@@ -56,11 +57,14 @@ from nextlabel.errors import (
     UnavailableError,
 )
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 #: Tasks per request, and results or events per page.
 BATCH, PAGE = 5_000, 1_000
 
+#: What is in JSON as it is here.
+_PLAIN: Final = (str, int, bool, Any)
 _NDJSON: Final = {"Content-Type": "application/x-ndjson"}
 
 #: Statuses that mean: try again later.
@@ -105,6 +109,93 @@ class Page(Generic[T]):
     next: int | None
 
 
+def command(
+    request: str, method: Callable[Concatenate[Campaign, P], T], **constants: Any
+) -> Callable[Concatenate[str, P], Call[T]]:
+    """A method of ``Campaign`` as a request, e.g. ``POST /campaigns/{campaign}/pause``, on the campaign of that id."""
+    return _call(request, method, "campaign", constants)
+
+
+def on_lease(request: str, method: Callable[Concatenate[Campaign, P], T]) -> Callable[P, Call[T]]:
+    """The same of a method whose lease says which campaign it is of."""
+    return _call(request, method, "", {})
+
+
+def pages(
+    request: str, method: Callable[Concatenate[Campaign, P], Iterator[T]]
+) -> Callable[Concatenate[str, P], Call[Page[T]]]:
+    """The same of a method that returns many rows, for the first page of them."""
+    return _call(request, method, "campaign", {"limit": None})
+
+
+def _call(request: str, method: Callable[..., Any], first: str, constants: Mapping[str, Any]) -> Callable[..., Any]:
+    verb, path = request.split()
+    own = list(inspect.signature(method).parameters.values())[1:]
+    named = [inspect.Parameter(first, inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=str)] if first else []
+    signature = inspect.Signature([*named, *own])
+    placed = {name for _, name, _, _ in Formatter().parse(path) if name}
+
+    @wraps(method)
+    def call(*args: Any, **options: Any) -> Call[Any]:
+        bound = signature.bind(*args, **options)
+        bound.apply_defaults()
+        given = {name: value for name, value in bound.arguments.items() if value is not None} | dict(constants)
+        if "lease" in given:
+            given["lease"] = lease_id_of(given["lease"])
+        where = path.format(**{name: given.pop(name) for name in placed})
+        returned = get_type_hints(method)["return"]
+        if "limit" in constants:
+            return Call(
+                verb, where, lambda reply: _page(get_args(returned)[0], reply), {"params": {**given, "limit": PAGE}}
+            )
+        body = {name: list(value) if isinstance(value, tuple | set) else value for name, value in given.items()}
+        return Call(verb, where, lambda reply: _read_reply(returned, reply), {"json": body} if body else {})
+
+    vars(call)["__signature__"] = signature
+    return call
+
+
+def _read_reply(kind: Any, reply: Any) -> Any:
+    """What a reply says: a list and a number are under a name of their own."""
+    if kind is int or get_origin(kind) is list:
+        (reply,) = reply.values()
+    return None if kind is NoneType else _read(kind, reply)
+
+
+def _page(kind: Any, reply: Mapping[str, Any]) -> Page[Any]:
+    (rows,) = (rows for name, rows in reply.items() if name != "next")
+    return Page([_read(kind, one) for one in rows], reply["next"])
+
+
+def _read(kind: Any, value: Any) -> Any:
+    """JSON as a value of that kind: times are seconds since 1970, unknown fields are left out."""
+    if value is None or kind in _PLAIN:
+        return value
+    kinds = [one for one in get_args(kind) if one is not NoneType]
+    if NoneType in get_args(kind) and len(kinds) == 1:
+        return _read(kinds[0], value)
+    if kind is float and isinstance(value, str):
+        return datetime.fromisoformat(value).timestamp()
+    if get_origin(kind) in (list, tuple):
+        return get_origin(kind)(_read(kinds[0], one) for one in value)
+    if kind is CampaignSettings:
+        return CampaignSettings.from_dict(value)
+    if kind is CampaignStatus:
+        value = {**value, "arrival_rate": value["rates"]["arrivals"], "completion_rate": value["rates"]["completions"]}
+    if isinstance(kind, type) and (is_dataclass(kind) or kind is Notice):
+        hints = _fields(kind)
+        there = {name: value[name] for name in hints if name in value}
+        return kind(
+            **{n: _read(hints[n], one) for n, one in there.items() if one is not None or NoneType in get_args(hints[n])}
+        )
+    return value
+
+
+@cache
+def _fields(kind: Any) -> dict[str, Any]:
+    return get_type_hints(kind)
+
+
 @spells_settings()
 def create(*, id: str | None = None, **settings: Unpack[SettingOptions]) -> Call[CampaignStatus]:
     """Create a campaign, or find the one with that id and these settings; ``budget`` is required."""
@@ -118,31 +209,11 @@ def campaigns() -> Call[list[CampaignStatus]]:
     return Call("GET", "/campaigns", lambda reply: [_status(one) for one in reply["campaigns"]])
 
 
-def status(campaign: str) -> Call[CampaignStatus]:
-    """State, settings and counters of a campaign."""
-    return Call("GET", f"/campaigns/{campaign}", _status)
-
-
 @spells_settings(changing=True)
 def change(campaign: str, **values: Unpack[ChangeOptions]) -> Call[CampaignStatus]:
     """Change settings that may change; None removes those that need not be there."""
     body = {name: value.isoformat() if isinstance(value, datetime) else value for name, value in values.items()}
     return Call("PATCH", f"/campaigns/{campaign}", _status, {"json": body})
-
-
-def delete(campaign: str) -> Call[None]:
-    """Delete a campaign with its tasks, labels, log and links, for good; a second time, nothing happens."""
-    return Call("DELETE", f"/campaigns/{campaign}", _nothing)
-
-
-def pause(campaign: str) -> Call[CampaignStatus]:
-    """Hand out no tasks until ``resume``."""
-    return Call("POST", f"/campaigns/{campaign}/pause", _status)
-
-
-def resume(campaign: str) -> Call[CampaignStatus]:
-    """Hand out tasks again."""
-    return Call("POST", f"/campaigns/{campaign}/resume", _status)
 
 
 def task_batches(campaign: str, tasks: Any, score_column: str | None, key: str, size: int) -> Iterator[Call[Added]]:
@@ -155,7 +226,7 @@ def task_batches(campaign: str, tasks: Any, score_column: str | None, key: str, 
         body = _lines(batch)
         once = f"{key}{number}-{hashlib.sha256(body).hexdigest()}"
         options = {"content": body, "headers": {**_NDJSON, "Idempotency-Key": once}}
-        yield Call("POST", f"/campaigns/{campaign}/tasks", partial(_made, Added), options)
+        yield Call("POST", f"/campaigns/{campaign}/tasks", lambda reply: _read(Added, reply), options)
 
 
 def added(replies: Sequence[Added]) -> Added:
@@ -171,12 +242,7 @@ def add_predictions(campaign: str, model: str, predictions: Any, *, cost: float 
     options = {
         "content": _lines(row_tables(predictions)), "headers": _NDJSON, "params": {"model": model, "cost": cost},
     }  # fmt: skip
-    return Call("POST", f"/campaigns/{campaign}/predictions", partial(_made, AddedPredictions), options)
-
-
-def imports(campaign: str) -> Call[list[ImportStatus]]:
-    """The last imports of many tasks, and how far each has got."""
-    return Call("GET", f"/campaigns/{campaign}/imports", partial(_each, ImportStatus, "imports"))
+    return Call("POST", f"/campaigns/{campaign}/predictions", lambda reply: _read(AddedPredictions, reply), options)
 
 
 def links(campaign: str, workers: Iterable[str] = ()) -> Call[CampaignLinks]:
@@ -197,153 +263,20 @@ def revoke_links(
 
 def ask(campaign: str, worker: str | None = None) -> Call[Lease | NoTask]:
     """A task for a worker, or the reason why there is none; a worker's own token already names the worker."""
-    body = {} if worker is None else {"worker": worker}
-    return Call("POST", f"/campaigns/{campaign}/ask", partial(_lease, campaign), {"json": body})
 
+    def parse(reply: Any) -> Lease | NoTask:
+        if reply["lease"] is None:
+            return NoTask(campaign, reply["reason"], reply["retry_after"])
+        lease: Lease = _read(Lease, reply["lease"])
+        return lease
 
-def tell(lease: Lease | str, label: object, comment: str | None = None) -> Call[Receipt]:
-    """Answer a lease, given by itself or by its id, perhaps with a comment on the task."""
-    return _on_lease(lease, "tell", {"label": label, **_comment(comment)})
-
-
-def release(lease: Lease | str, comment: str | None = None) -> Call[Receipt]:
-    """Give a task back, perhaps with a comment; the same worker does not get it again."""
-    return _on_lease(lease, "release", _comment(comment))
-
-
-def renew(lease: Lease | str) -> Call[Receipt]:
-    """Give the worker more time."""
-    return _on_lease(lease, "renew", {})
-
-
-def undo(lease: Lease | str) -> Call[Receipt]:
-    """Take the worker's answer back."""
-    return _on_lease(lease, "undo", {})
-
-
-def results(campaign: str) -> Call[Page[Result]]:
-    """Every task with its most likely label."""
-    return _page(Result, campaign, "results", after=-1)
-
-
-def labels(campaign: str, *, unanswered: bool = False, dropped: bool = False) -> Call[Page[GivenLabel]]:
-    """Every worker's answer, one by one; also leases without one, and labels that were dropped, if asked for."""
-    return _page(GivenLabel, campaign, "labels", after=-1, unanswered=unanswered, dropped=dropped)
-
-
-def events(campaign: str, after: int = 0) -> Call[Page[Event]]:
-    """The log, from the event after number ``after`` on."""
-    return _page(Event, campaign, "events", after=after)
+    return Call("POST", f"/campaigns/{campaign}/ask", parse, {"json": {} if worker is None else {"worker": worker}})
 
 
 def results_frame(status: CampaignStatus, results: Sequence[Result], library: Library) -> Any:
     """A data frame with a row for each result."""
     table = ResultTable(status.settings.labels, [result.payload for result in results])
     return make_frame(table.header, [table.cells(result) for result in results], library)
-
-
-def workers(campaign: str) -> Call[list[WorkerReport]]:
-    """What each worker did, is owed and is worth, those with the most labels first."""
-    return Call("GET", f"/campaigns/{campaign}/workers", partial(_each, WorkerReport, "workers"))
-
-
-def pause_worker(campaign: str, worker: str, reason: str = "") -> Call[WorkerReport]:
-    """Give this worker no new task until ``restore_worker``; an item that they hold is theirs to finish."""
-    return _standing(campaign, worker, "paused", reason)
-
-
-def block_worker(campaign: str, worker: str, reason: str = "") -> Call[WorkerReport]:
-    """Give this worker no task, take back what they hold, and count no answer that still comes."""
-    return _standing(campaign, worker, "blocked", reason)
-
-
-def restore_worker(campaign: str, worker: str) -> Call[WorkerReport]:
-    """Give a worker who was paused or blocked tasks again."""
-    return _standing(campaign, worker, "active", "")
-
-
-def drop_labels(campaign: str, worker: str, reason: str = "") -> Call[ChangedLabels]:
-    """Leave the labels of a worker out of the results; they stay spent, and their tasks may get others."""
-    body = {"worker": worker, "reason": reason}
-    return Call("POST", f"/campaigns/{campaign}/workers/drop-labels", partial(_made, ChangedLabels), {"json": body})
-
-
-def restore_labels(campaign: str, worker: str) -> Call[ChangedLabels]:
-    """Take dropped labels in again, where their tasks have room for them."""
-    path = f"/campaigns/{campaign}/workers/restore-labels"
-    return Call("POST", path, partial(_made, ChangedLabels), {"json": {"worker": worker}})
-
-
-def set_gold(campaign: str, answers: Mapping[str, object]) -> Call[int]:
-    """Known answers by the ids of tasks, which are control questions from now on; how many are new or corrected."""
-    return Call("POST", f"/campaigns/{campaign}/gold", _changed, {"json": {"answers": dict(answers)}})
-
-
-def adjudicate(campaign: str, answers: Mapping[str, object]) -> Call[int]:
-    """Set the answers of tasks by their ids: final, known to the model, marked in the results; how many are new."""
-    return Call("POST", f"/campaigns/{campaign}/adjudicate", _changed, {"json": {"answers": dict(answers)}})
-
-
-def undo_adjudication(campaign: str, tasks: Sequence[str]) -> Call[int]:
-    """Let the labels decide about tasks again."""
-    return Call("POST", f"/campaigns/{campaign}/adjudicate/undo", _changed, {"json": {"tasks": list(tasks)}})
-
-
-def freeze(campaign: str, audits: int | None = None) -> Call[GuaranteeStatus]:
-    """Freeze the labels and draw items for an expert, for at most ``at_most_wrong`` wrong labels."""
-    path = f"/campaigns/{campaign}/guarantee/freeze"
-    return Call("POST", path, partial(_made, GuaranteeStatus), {"json": {"audits": audits}})
-
-
-def guarantee(campaign: str) -> Call[GuaranteeStatus]:
-    """How far the guarantee is, and its sentence."""
-    return Call("GET", f"/campaigns/{campaign}/guarantee", partial(_made, GuaranteeStatus))
-
-
-def guarantee_items(campaign: str) -> Call[list[AuditItem]]:
-    """The items that the expert was asked for so far, with the answers."""
-    return Call("GET", f"/campaigns/{campaign}/guarantee/items", partial(_each, AuditItem, "items"))
-
-
-def guarantee_record(campaign: str) -> Call[dict[str, Any]]:
-    """Frozen labels, draw and answers, with which anybody can check the certificate."""
-    return Call("GET", f"/campaigns/{campaign}/guarantee/record", dict)
-
-
-def answer_guarantee(campaign: str, answers: Mapping[str, object]) -> Call[int]:
-    """The expert's answers by the ids of the items that are asked for."""
-    return Call("POST", f"/campaigns/{campaign}/guarantee/answers", _changed, {"json": {"answers": dict(answers)}})
-
-
-def reopen_labels(campaign: str) -> Call[GuaranteeStatus]:
-    """Let labels decide again, which voids the certificate."""
-    return Call("POST", f"/campaigns/{campaign}/guarantee/reopen", partial(_made, GuaranteeStatus))
-
-
-def draw_audit(campaign: str, items: int, seed: int = 0) -> Call[list[AuditItem]]:
-    """Draw tasks at random for an expert; all that are drawn so far."""
-    body = {"items": items, "seed": seed}
-    return Call("POST", f"/campaigns/{campaign}/audit/draw", partial(_each, AuditItem, "items"), {"json": body})
-
-
-def answer_audit(campaign: str, answers: Mapping[str, object]) -> Call[int]:
-    """The expert's answers by the ids of drawn tasks; the certificate follows them."""
-    return Call("POST", f"/campaigns/{campaign}/audit/answers", _changed, {"json": {"answers": dict(answers)}})
-
-
-def audit_items(campaign: str) -> Call[list[AuditItem]]:
-    """The tasks that were drawn for an audit, with the answers so far."""
-    return Call("GET", f"/campaigns/{campaign}/audit", partial(_each, AuditItem, "items"))
-
-
-def certificate(campaign: str) -> Call[Certificate]:
-    """Expected accuracy now, and the most that any policy can reach if workers are alike."""
-    return Call("GET", f"/campaigns/{campaign}/certificate", _certificate)
-
-
-def webhooks(campaign: str) -> Call[list[Webhook]]:
-    """The addresses that are told what happens, and how far each has got."""
-    return Call("GET", f"/campaigns/{campaign}/webhooks", lambda reply: [_webhook(one) for one in reply["webhooks"]])
 
 
 def add_webhook(
@@ -353,14 +286,9 @@ def add_webhook(
 
     The webhook, and the secret that its messages are signed with, which is shown only this once.
     """
-    body = {"url": url, "types": None if types is None else list(types), "from_start": from_start}
+    body = {"url": url, "types": list(types or ()), "from_start": from_start}
     path = f"/campaigns/{campaign}/webhooks"
-    return Call("POST", path, lambda reply: (_webhook(reply["webhook"]), str(reply["secret"])), {"json": body})
-
-
-def enable_webhook(campaign: str, id: str) -> Call[Webhook]:
-    """Go on with a webhook that was disabled, or try one that fails at once; it is told all that it has missed."""
-    return Call("POST", f"/campaigns/{campaign}/webhooks/{id}/enable", _webhook)
+    return Call("POST", path, lambda reply: (_read(Webhook, reply["webhook"]), str(reply["secret"])), {"json": body})
 
 
 def test_webhook(campaign: str, id: str) -> Call[bool]:
@@ -368,87 +296,18 @@ def test_webhook(campaign: str, id: str) -> Call[bool]:
     return Call("POST", f"/campaigns/{campaign}/webhooks/{id}/test", lambda reply: bool(reply["ok"]))
 
 
-def remove_webhook(campaign: str, id: str) -> Call[None]:
-    """Send an address no more messages."""
-    return Call("DELETE", f"/campaigns/{campaign}/webhooks/{id}", _nothing)
+def _status(reply: Any) -> CampaignStatus:
+    status: CampaignStatus = _read(CampaignStatus, reply)
+    return status
 
 
-def _page(kind: type[T], campaign: str, name: str, **params: Any) -> Call[Page[T]]:
-    def parse(reply: Any) -> Page[T]:
-        return Page([_made(kind, one) for one in reply[name]], reply["next"])
-
-    return Call("GET", f"/campaigns/{campaign}/{name}", parse, {"params": {**params, "limit": PAGE}})
-
-
-def _on_lease(lease: Lease | str, verb: str, body: Mapping[str, Any]) -> Call[Receipt]:
-    options = {"json": body} if body else {}
-    return Call("POST", f"/leases/{lease_id_of(lease)}/{verb}", partial(_made, Receipt), options)
-
-
-def _comment(comment: str | None) -> dict[str, str]:
-    return {} if comment is None else {"comment": comment}
-
-
-def _standing(campaign: str, worker: str, standing: Standing, reason: str) -> Call[WorkerReport]:
-    body = {"worker": worker, "standing": standing, "reason": reason}
-    return Call("POST", f"/campaigns/{campaign}/workers/standing", partial(_made, WorkerReport), {"json": body})
+def _links(reply: Any) -> CampaignLinks:
+    links: CampaignLinks = _read(CampaignLinks, reply)
+    return links
 
 
 def _lines(rows: Iterable[Any]) -> bytes:
     return "".join(json.dumps(row) + "\n" for row in rows).encode()
-
-
-def _made(kind: type[T], reply: Mapping[str, Any], **replaced: Any) -> T:
-    """A dataclass from a table, times as seconds since 1970, lists as tuples; unknown fields are left out."""
-    names = {one.name for one in fields(kind)}  # type: ignore[arg-type]
-    values = {name: _value(name, value) for name, value in reply.items() if name in names}
-    return kind(**{**values, **replaced})
-
-
-def _each(kind: type[T], name: str, reply: Mapping[str, Any]) -> list[T]:
-    return [_made(kind, one) for one in reply[name]]
-
-
-def _value(name: str, value: Any) -> Any:
-    if isinstance(value, str) and (name in ("at", "deadline") or name.endswith("_at")):
-        return datetime.fromisoformat(value).timestamp()
-    return tuple(value) if name in ("flags", "types") else value
-
-
-def _nothing(reply: Any) -> None:
-    """A reply that says nothing more."""
-
-
-def _changed(reply: Mapping[str, Any]) -> int:
-    return int(reply["changed"])
-
-
-def _webhook(reply: Mapping[str, Any]) -> Webhook:
-    return _made(Webhook, reply, next_at=_value("next_at", reply["next_at"]) or 0.0)
-
-
-def _status(reply: Mapping[str, Any]) -> CampaignStatus:
-    rates = reply["rates"]
-    settings = CampaignSettings.from_dict(reply["settings"])
-    learnt = {"arrival_rate": rates["arrivals"], "completion_rate": rates["completions"]}
-    notices = tuple(Notice(one["kind"], one["worker"], one["labels"]) for one in reply["notices"])
-    return _made(CampaignStatus, reply, settings=settings, notices=notices, **learnt)
-
-
-def _lease(campaign: str, reply: Mapping[str, Any]) -> Lease | NoTask:
-    if reply["lease"] is None:
-        return NoTask(campaign, reply["reason"], reply["retry_after"])
-    return _made(Lease, reply["lease"])
-
-
-def _links(reply: Mapping[str, Any]) -> CampaignLinks:
-    personal = tuple(_made(WorkerLink, one) for one in reply["links"])
-    return CampaignLinks(reply["campaign"], personal, _made(JoinLink, reply["join"]), reply.get("warning"))
-
-
-def _certificate(reply: Mapping[str, Any]) -> Certificate:
-    audit = None if reply["audit"] is None else _made(AuditedAccuracy, reply["audit"])
-    return _made(Certificate, reply, more=tuple(_made(More, one) for one in reply["more"]), audit=audit)
 
 
 def connection(url: str, token: str, timeout: float, tries: int) -> dict[str, Any]:

@@ -20,9 +20,10 @@ from typing import Any, Generic, ParamSpec, Self, TypeVar, overload
 import httpx
 
 from nextlabel.campaign.replies import Added
+from nextlabel.campaigns.facade import Campaign
 from nextlabel.campaigns.frames import Library, labels_frame
 from nextlabel.client import calls
-from nextlabel.client.calls import BATCH, Attempts, Call, Page, connection
+from nextlabel.client.calls import BATCH, Attempts, Call, Page, command, connection, on_lease, pages
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -74,52 +75,55 @@ class PagedMethod(Generic[P, T]):
         return method
 
 
+STANDING = "POST /campaigns/{campaign}/workers/standing"
+
+
 class _Methods:
-    """What both clients can do; ``calls`` documents each of them."""
+    """What both clients can do; ``calls`` and ``Campaign`` document each of them."""
 
     create = Method(calls.create)
     campaigns = Method(calls.campaigns)
-    status = Method(calls.status)
+    status = Method(command("GET /campaigns/{campaign}", Campaign.status))
     change = Method(calls.change)
-    delete = Method(calls.delete)
-    pause = Method(calls.pause)
-    resume = Method(calls.resume)
+    delete = Method(command("DELETE /campaigns/{campaign}", Campaign.delete))
+    pause = Method(command("POST /campaigns/{campaign}/pause", Campaign.pause))
+    resume = Method(command("POST /campaigns/{campaign}/resume", Campaign.resume))
     add_predictions = Method(calls.add_predictions)
-    imports = Method(calls.imports)
+    imports = Method(command("GET /campaigns/{campaign}/imports", Campaign.imports))
     links = Method(calls.links)
     revoke_links = Method(calls.revoke_links)
     ask = Method(calls.ask)
-    tell = Method(calls.tell)
-    release = Method(calls.release)
-    renew = Method(calls.renew)
-    undo = Method(calls.undo)
-    results = PagedMethod(calls.results)
-    labels = PagedMethod(calls.labels)
-    events = PagedMethod(calls.events)
-    workers = Method(calls.workers)
-    pause_worker = Method(calls.pause_worker)
-    block_worker = Method(calls.block_worker)
-    restore_worker = Method(calls.restore_worker)
-    drop_labels = Method(calls.drop_labels)
-    restore_labels = Method(calls.restore_labels)
-    set_gold = Method(calls.set_gold)
-    adjudicate = Method(calls.adjudicate)
-    undo_adjudication = Method(calls.undo_adjudication)
-    freeze = Method(calls.freeze)
-    guarantee = Method(calls.guarantee)
-    guarantee_items = Method(calls.guarantee_items)
-    guarantee_record = Method(calls.guarantee_record)
-    answer_guarantee = Method(calls.answer_guarantee)
-    reopen_labels = Method(calls.reopen_labels)
-    draw_audit = Method(calls.draw_audit)
-    answer_audit = Method(calls.answer_audit)
-    audit_items = Method(calls.audit_items)
-    certificate = Method(calls.certificate)
-    webhooks = Method(calls.webhooks)
+    tell = Method(on_lease("POST /leases/{lease}/tell", Campaign.tell))
+    release = Method(on_lease("POST /leases/{lease}/release", Campaign.release))
+    renew = Method(on_lease("POST /leases/{lease}/renew", Campaign.renew))
+    undo = Method(on_lease("POST /leases/{lease}/undo", Campaign.undo))
+    results = PagedMethod(pages("GET /campaigns/{campaign}/results", Campaign.results))
+    labels = PagedMethod(pages("GET /campaigns/{campaign}/labels", Campaign.labels))
+    events = PagedMethod(pages("GET /campaigns/{campaign}/events", Campaign.events))
+    workers = Method(command("GET /campaigns/{campaign}/workers", Campaign.workers))
+    pause_worker = Method(command(STANDING, Campaign.pause_worker, standing="paused"))
+    block_worker = Method(command(STANDING, Campaign.block_worker, standing="blocked"))
+    restore_worker = Method(command(STANDING, Campaign.restore_worker, standing="active"))
+    drop_labels = Method(command("POST /campaigns/{campaign}/workers/drop-labels", Campaign.drop_labels))
+    restore_labels = Method(command("POST /campaigns/{campaign}/workers/restore-labels", Campaign.restore_labels))
+    set_gold = Method(command("POST /campaigns/{campaign}/gold", Campaign.set_gold))
+    adjudicate = Method(command("POST /campaigns/{campaign}/adjudicate", Campaign.adjudicate))
+    undo_adjudication = Method(command("POST /campaigns/{campaign}/adjudicate/undo", Campaign.undo_adjudication))
+    freeze = Method(command("POST /campaigns/{campaign}/guarantee/freeze", Campaign.freeze))
+    guarantee = Method(command("GET /campaigns/{campaign}/guarantee", Campaign.guarantee))
+    guarantee_items = Method(command("GET /campaigns/{campaign}/guarantee/items", Campaign.guarantee_items))
+    guarantee_record = Method(command("GET /campaigns/{campaign}/guarantee/record", Campaign.guarantee_record))
+    answer_guarantee = Method(command("POST /campaigns/{campaign}/guarantee/answers", Campaign.answer_guarantee))
+    reopen_labels = Method(command("POST /campaigns/{campaign}/guarantee/reopen", Campaign.reopen_labels))
+    draw_audit = Method(command("POST /campaigns/{campaign}/audit/draw", Campaign.draw_audit))
+    answer_audit = Method(command("POST /campaigns/{campaign}/audit/answers", Campaign.answer_audit))
+    audit_items = Method(command("GET /campaigns/{campaign}/audit", Campaign.audit_items))
+    certificate = Method(command("GET /campaigns/{campaign}/certificate", Campaign.certificate))
+    webhooks = Method(command("GET /campaigns/{campaign}/webhooks", Campaign.webhooks))
+    enable_webhook = Method(command("POST /campaigns/{campaign}/webhooks/{id}/enable", Campaign.enable_webhook))
+    remove_webhook = Method(command("DELETE /campaigns/{campaign}/webhooks/{id}", Campaign.remove_webhook))
     add_webhook = Method(calls.add_webhook)
-    enable_webhook = Method(calls.enable_webhook)
     test_webhook = Method(calls.test_webhook)
-    remove_webhook = Method(calls.remove_webhook)
 
 
 class Client(_Methods):

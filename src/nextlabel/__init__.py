@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # for type checkers and editors; tests/test_public_names.py c
     from nextlabel.campaigns.facade import Campaign as Campaign
     from nextlabel.client.client import AsyncClient as AsyncClient
     from nextlabel.client.client import Client as Client
+    from nextlabel.crowd.agreement import agreement as agreement
     from nextlabel.crowd.audit import audit as audit
     from nextlabel.crowd.guarantee import guarantee as guarantee
     from nextlabel.crowd.learn import learn_crowd as learn_crowd
@@ -61,6 +62,7 @@ _HOMES = {
     "nextlabel.beliefs.beta": "Beta",
     "nextlabel.campaigns.facade": "Campaign",
     "nextlabel.client.client": "AsyncClient Client",
+    "nextlabel.crowd.agreement": "agreement",
     "nextlabel.crowd.audit": "audit",
     "nextlabel.crowd.guarantee": "guarantee",
     "nextlabel.crowd.learn": "learn_crowd",

@@ -8,6 +8,7 @@ from nextlabel.campaign.results import GivenLabel, Result
 from nextlabel.campaigns.certificate import AuditedAccuracy, Certificate
 from nextlabel.campaigns.status import CampaignLinks, CampaignStatus
 from nextlabel.campaigns.worker_reports import WorkerReport
+from nextlabel.crowd.agreement import Agreement
 from nextlabel.crowd.audit import Audit
 from nextlabel.crowd.guarantee import Guarantee, GuaranteeTerms
 from nextlabel.crowd.learn import LearntCrowd, LearntWorker
@@ -26,6 +27,7 @@ from nextlabel.solve.index import IndexTable
 __all__ = [
     "Added",
     "AddedPredictions",
+    "Agreement",
     "Audit",
     "AuditItem",
     "AuditedAccuracy",

@@ -53,7 +53,13 @@ def test_results_are_written_and_audited(folder: Path, capsys: pytest.CaptureFix
     with Path("results.csv").open(encoding="utf-8") as stream:
         rows = list(csv.DictReader(stream))
     assert list(rows[0]) == ["task", "label", "probability", "labels", "gold"] and len(rows) == 300
-    assert sorted(path.name for path in Path("out").iterdir()) == ["tasks.csv", "workers.csv", "workers.png"]
+    assert sorted(path.name for path in Path("out").iterdir()) == [
+        "agreement.csv",
+        "confusions.png",
+        "tasks.csv",
+        "workers.csv",
+        "workers.png",
+    ]
     page = Path("page.html").read_text(encoding="utf-8")
     assert "Who the workers are" in page and "data:image/png" in page and "against the grain" in page
 

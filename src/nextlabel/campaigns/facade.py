@@ -162,6 +162,11 @@ class Campaign:
         """What each worker did, is owed and is worth, those with the most labels first."""
         return self._service.worker_reports.of(self.id)
 
+    def agreement(self) -> dict[str, Any]:
+        """Krippendorff's alpha, Fleiss' and Cohen's kappa of the labels that count, with 95% intervals."""
+        found = self._service.worker_reports.learnt(self.id).agreement
+        return {} if found is None else found.as_dict()
+
     def pause_worker(self, worker: str, reason: str = "") -> WorkerReport:
         """Give this worker no new task until ``restore_worker``; an item that they hold is theirs to finish."""
         return self._standing(worker, "paused", reason)

@@ -32,6 +32,7 @@ import numpy as np
 from nextlabel.campaign.results import moment
 from nextlabel.campaign.rows import CampaignRow, WorkerRow
 from nextlabel.campaign.states import PREFIX, Standing
+from nextlabel.crowd.agreement import Agreement, measure
 from nextlabel.crowd.controls import judge_by_truths
 from nextlabel.crowd.copying import find_copying
 from nextlabel.crowd.fit import CrowdLabels, fit_crowd
@@ -98,6 +99,13 @@ class Skill(NamedTuple):
     controls_right: int
 
 
+class Learnt(NamedTuple):
+    """What was learnt of a campaign's workers, by name, and how far their labels agree: None with too many labels."""
+
+    skills: dict[str, Skill]
+    agreement: Agreement | None
+
+
 def report_of(row: WorkerRow, pay: float = 0.0, skill: Skill | None = None) -> WorkerReport:
     """The report of a worker's row."""
     in_time, no_share = row.labels - row.late, (None, None, None)
@@ -144,7 +152,7 @@ class WorkerReports:
 
     def __init__(self, campaign_service: CampaignService) -> None:
         self._service = campaign_service
-        self._known: dict[str, tuple[int, float, float, dict[str, Skill]]] = {}  # seq, when, seconds, by worker
+        self._known: dict[str, tuple[int, float, float, Learnt]] = {}  # seq, when, seconds
         self._lock = Lock()
 
     def of(self, id: str, limit: int = MOST_WORKERS) -> list[WorkerReport]:
@@ -156,9 +164,13 @@ class WorkerReports:
 
     def skills(self, id: str) -> dict[str, Skill]:
         """What was learnt of each worker, empty if nothing can be."""
+        return self.learnt(id).skills
+
+    def learnt(self, id: str) -> Learnt:
+        """What the labels that count say of the workers, alone and together."""
         row = self._service.store.row(id)
         if not 0 < row.kept <= MOST_LABELS:
-            return {}
+            return Learnt({}, None)
         last = self._known.get(id)
         if not self._lock.acquire(timeout=0.0 if last is not None else WAIT_S):  # others learn; one thread is enough
             if last is not None:
@@ -175,7 +187,12 @@ class WorkerReports:
             self._lock.release()
         return found
 
-    def _learn(self, id: str) -> dict[str, Skill]:
+    def known_agreement(self, id: str) -> Agreement | None:
+        """The agreement as it was learnt last, None if it never was; nothing is learnt now."""
+        last = self._known.get(id)
+        return None if last is None else last[3].agreement
+
+    def _learn(self, id: str) -> Learnt:
         answers = self._service.store.row(id).config.answers
         rows: list[tuple[int, int, int, int]] = []
         dropped: list[tuple[int, str, int]] = []
@@ -193,8 +210,9 @@ class WorkerReports:
             tasks = some[-1].number + 1
             gold |= {task.number: task.gold for task in some if task.gold is not None}
         _, task, worker, answer = np.array(sorted(rows), dtype=np.int64).reshape(-1, 4).T
+        alike = measure(task, worker, answer, None, "nominal", tuple(range(tasks)), tuple(names))
         if len(np.unique(answer)) < 2:  # one answer throughout tells nobody apart
-            return {}
+            return Learnt({}, alike)
         labels = CrowdLabels(task, worker, answer, tasks, len(names), answers)
         truth = np.full(tasks, -1, dtype=np.int64)
         truth[list(gold)] = list(gold.values())
@@ -210,7 +228,7 @@ class WorkerReports:
         judged: dict[str, list[bool]] = {}
         for where, who, said in dropped:  # who has nothing else is held against what the others say
             judged.setdefault(who, []).append(bool(best[where] == said))
-        return {who: Skill(wilson(sum(right), len(right)), None, (), 0, 0) for who, right in judged.items()} | {
+        skills = {who: Skill(wilson(sum(right), len(right)), None, (), 0, 0) for who, right in judged.items()} | {
             name: Skill(
                 wilson(int(agreeing[j]), int(many[j])),
                 (float(accuracy.mean[j]), float(accuracy.low[j]), float(accuracy.high[j])),
@@ -220,3 +238,4 @@ class WorkerReports:
             )
             for name, j in names.items()
         }
+        return Learnt(skills, alike)

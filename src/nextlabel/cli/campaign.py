@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from nextlabel.campaigns.service import CampaignService
     from nextlabel.campaigns.webhooks import Webhooks
     from nextlabel.campaigns.worker_reports import WorkerReport
+    from nextlabel.crowd.agreement import Agreement
     from nextlabel.files.tasks import TaskReader
     from nextlabel.store.sql import SqlStore
 
@@ -707,7 +708,7 @@ def workers(
         refuse_idle(context, ["reason"], "pause, block or drop-labels")
     with service_at(db) as service:
         if action is None:
-            _show_workers(id, service.worker_reports.of(id), as_json)
+            _show_workers(id, service.worker_reports.of(id), service.worker_reports.learnt(id).agreement, as_json)
             return
         if worker is None:
             raise InputError(
@@ -739,9 +740,10 @@ def _change(
     return fields, f"{counted(done.changed, 'label')} of {worker} restored.{left}"
 
 
-def _show_workers(id: str, reports: list[WorkerReport], as_json: bool) -> None:
+def _show_workers(id: str, reports: list[WorkerReport], alike: Agreement | None, as_json: bool) -> None:
     if as_json:
-        print_json({"workers": [asdict(one) for one in reports]})
+        agreement = None if alike is None else alike.as_dict()
+        print_json({"workers": [asdict(one) for one in reports], "agreement": agreement})
         return
     rows = [
         [
@@ -757,6 +759,7 @@ def _show_workers(id: str, reports: list[WorkerReport], as_json: bool) -> None:
     ]
     many = counted(len(reports), "worker")
     caption = f"{many}. Accuracy with its 95% interval. All as a file: nextlabel campaign export {id} --rows workers."
+    caption = " ".join([caption, *([] if alike is None else alike.sentences())])
     head = ["worker", "labels", "accuracy", "agreement", "amount", "standing", "stands out"]
     print_table(f"Workers of {id}", head, rows, caption)
 

@@ -16,7 +16,7 @@ from nextlabel.cli.serve import check_port, needs_service
 from nextlabel.prose import counted
 
 if TYPE_CHECKING:
-    from nextlabel.crowd.learn import Estimate
+    from nextlabel.crowd.skill import Estimate
     from nextlabel.demo.outcome import Found, Outcome, Overlap
     from nextlabel.demo.run import DemoRun
 

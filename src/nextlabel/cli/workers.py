@@ -77,9 +77,10 @@ def workers(
         truth = None if gold is None else read_gold(gold, table, task=task_column, label=label_column)
     read = say_read(table.report, *([] if truth is None else [truth]))
     with working(f"Learning from {labels}"):
+        from nextlabel.crowd.agreement import agreement
         from nextlabel.crowd.learn import learn_crowd
 
-        found = learn_crowd(table, truth)
+        found, alike = learn_crowd(table, truth), agreement(table)
     bound = None
     if budget is not None:
         with working(f"Bounding {counted(budget, 'more label', 'more labels')}") as progress:
@@ -96,5 +97,5 @@ def workers(
 
     title = f"{counted(len(found.workers), 'worker')} in {labels}"
     told = {} if bound is None else {"bound": bound.as_dict()}
-    shown = workers_report(found, title, more, read, **told, seconds=perf_counter() - begin)
+    shown = workers_report(found, alike, title, more, read, **told, seconds=perf_counter() - begin)
     deliver(shown, context, out=out, page=report, as_json=as_json)

@@ -101,6 +101,7 @@ class _Methods:
     labels = PagedMethod(pages("GET /campaigns/{campaign}/labels", Campaign.labels))
     events = PagedMethod(pages("GET /campaigns/{campaign}/events", Campaign.events))
     workers = Method(command("GET /campaigns/{campaign}/workers", Campaign.workers))
+    agreement = Method(command("GET /campaigns/{campaign}/workers/agreement", Campaign.agreement))
     pause_worker = Method(command(STANDING, Campaign.pause_worker, standing="paused"))
     block_worker = Method(command(STANDING, Campaign.block_worker, standing="blocked"))
     restore_worker = Method(command(STANDING, Campaign.restore_worker, standing="active"))

@@ -57,7 +57,7 @@ def find_copying(labels: CrowdLabels, fit: CrowdFit) -> tuple[tuple[Copying, ...
     per_task = np.bincount(labels.task, minlength=labels.tasks)
     if int((per_task * (per_task - 1) // 2).sum()) > MOST_PAIRS:
         return (), -1
-    first, second = _pairs_of_labels(per_task, order)
+    first, second = pairs_of_labels(per_task, order)
     agree = (labels.answer[first] == labels.answer[second]).astype(np.float64)
     excuse = _excuse(labels, fit, per_task, first, second)
     one = np.minimum(labels.worker[first], labels.worker[second])
@@ -103,7 +103,7 @@ def tail(shared: Ints, alike: Floats, excused: Floats) -> Floats:
     return p
 
 
-def _pairs_of_labels(per_task: Ints, order: Ints) -> tuple[Ints, Ints]:
+def pairs_of_labels(per_task: Ints, order: Ints) -> tuple[Ints, Ints]:
     """Rows of both labels of every pair of labels of one task, ``order`` having the rows grouped by task."""
     start = np.cumsum(per_task) - per_task
     ones, others = [], []

@@ -34,7 +34,16 @@ from nextlabel.crowd.copying import copying_groups, find_copying
 from nextlabel.crowd.expected import ExpectedAccuracy, expected_accuracy
 from nextlabel.crowd.fit import CrowdFit, CrowdLabels, crowd_labels, fit_crowd
 from nextlabel.crowd.prior import CrowdPrior
-from nextlabel.crowd.skill import Intervals, accuracies, bits, channel_variance, flags_by_worker, intervals, worth
+from nextlabel.crowd.skill import (
+    Estimate,
+    Intervals,
+    accuracies,
+    bits,
+    channel_variance,
+    flags_by_worker,
+    intervals,
+    worth,
+)
 from nextlabel.errors import InputError
 from nextlabel.files.columns import cell_text, folded
 from nextlabel.files.labels import Gold, LabelTable, as_label_table, read_gold
@@ -200,22 +209,6 @@ def _notes(data: CrowdLabels, fit: CrowdFit, gold: Ints, pairs: int) -> list[str
     if pairs < 0:
         out.append("There are too many labels per task to look for workers who copy each other.")
     return out
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """A number with the ends of its 95% interval."""
-
-    mean: float
-    low: float
-    high: float
-
-    def as_dict(self) -> dict[str, float]:
-        """As ``--json`` prints it."""
-        return {"mean": self.mean, "low": self.low, "high": self.high}
-
-    def __format__(self, spec: str) -> str:
-        return f"{format(self.mean, spec)} [{format(self.low, spec)}, {format(self.high, spec)}]"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

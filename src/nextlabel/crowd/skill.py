@@ -47,6 +47,7 @@ neither at chance nor against the grain, whatever others say.
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -91,6 +92,22 @@ class Intervals(NamedTuple):
     mean: Floats
     low: Floats
     high: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A number with the ends of its 95% interval."""
+
+    mean: float
+    low: float
+    high: float
+
+    def as_dict(self) -> dict[str, float]:
+        """As ``--json`` prints it."""
+        return {"mean": self.mean, "low": self.low, "high": self.high}
+
+    def __format__(self, spec: str) -> str:
+        return f"{format(self.mean, spec)} [{format(self.low, spec)}, {format(self.high, spec)}]"
 
 
 def channel_variance(labels: CrowdLabels, fit: CrowdFit) -> Floats:

@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 
 from nextlabel.arrays import Floats
-from nextlabel.crowd.learn import Estimate, LearntCrowd, learn_crowd
-from nextlabel.crowd.skill import AGAINST, AT_CHANCE
+from nextlabel.crowd.learn import LearntCrowd, learn_crowd
+from nextlabel.crowd.skill import AGAINST, AT_CHANCE, Estimate
 from nextlabel.demo.sample import CONTRARIAN, MODEL, MODEL_NAME, PEOPLE, SPAMMER, Answer, Item, prediction
 
 #: Labels per item of fixed overlap, how often it is played, and the overlap that savings are said against.

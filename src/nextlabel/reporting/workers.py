@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nextlabel.crowd.learn import RECORDED, Estimate, LearntCrowd, LearntWorker
-from nextlabel.crowd.skill import AGAINST, AT_CHANCE, CHANGED, COPYING, FAILS, ONLY_CONTROLS, SAME
+from nextlabel.crowd.agreement import Agreement
+from nextlabel.crowd.learn import RECORDED, LearntCrowd, LearntWorker
+from nextlabel.crowd.skill import AGAINST, AT_CHANCE, CHANGED, COPYING, FAILS, ONLY_CONTROLS, SAME, Estimate
 from nextlabel.prose import counted, listed
 from nextlabel.reporting.artifacts import to_eight_digits
 from nextlabel.reporting.report import Report, Table, read_sentences
@@ -33,6 +34,8 @@ PLAIN = (BLUE, "o")
 
 #: Workers with an interval of their own on the left: those with the most labels.
 MOST_BARS = 60
+#: Workers with a picture of their confusion table.
+MOST_TABLES = 7
 #: Workers in the table outside a page: those with the most labels, and those who are flagged.
 SHOWN = 20
 
@@ -126,9 +129,17 @@ def accuracy_sentences(found: LearntCrowd) -> list[str]:
 
 
 def workers_report(
-    found: LearntCrowd, title: str, more: Sequence[str] = (), read: Sequence[Mapping[str, Any]] = (), **fields: Any
+    found: LearntCrowd,
+    alike: Agreement,
+    title: str,
+    more: Sequence[str] = (),
+    read: Sequence[Mapping[str, Any]] = (),
+    **fields: Any,
 ) -> Report:
-    """The report of a crowd, with the ``title`` of its table, ``more`` sentences, and what was ``read`` from files."""
+    """The report of a crowd and how far it agrees.
+
+    ``title`` is that of its table; ``more`` sentences follow, and what was ``read`` from files.
+    """
     table = worker_table(found, title)
     hidden = len(table.rows) - len(table.shown)
     rest = f"{counted(hidden, 'worker')} more with fewer labels, not flagged: --json, --out and --report show all.\n"
@@ -141,7 +152,7 @@ def workers_report(
     return Report(
         title=", ".join(counts),
         tables=[table],
-        sentences=[*sentences(found), *more],
+        sentences=[*sentences(found), *alike.sentences(), *more],
         heading="Who the workers are",
         lead=f"{', '.join(counts)}.",
         facts=[
@@ -157,15 +168,21 @@ def workers_report(
             (
                 lambda: workers_figure(found),
                 "Accuracy of each worker with its 95% interval; and what each worker gets right.",
-            )
+            ),
+            (
+                lambda: confusions_figure(found),
+                "Confusion tables: how often each answer is given (columns) to each truth (rows), as learnt.",
+            ),
         ],
         sections={"What was read": read_sentences(read)},
         notes=[rest] if hidden else [],
-        fields={**crowd_fields(found), **fields, "read": read},
+        fields={**crowd_fields(found), "agreement": alike.as_dict(), **fields, "read": read},
         files=lambda: {
             "workers.csv": worker_rows(found),
             "tasks.csv": list(found.tasks()),
+            "agreement.csv": alike.rows(),
             "workers.png": workers_figure(found),
+            "confusions.png": confusions_figure(found),
         },
     )
 
@@ -216,6 +233,27 @@ def workers_figure(found: LearntCrowd) -> Figure:
         looks = dict(_look(one) for one in found.workers)
         handles = [plt.Line2D([], [], color=c, marker=m, linestyle="", alpha=0.8) for c, m in looks.values()]
         figure.legend(handles, list(looks), loc="outside lower center", ncols=len(looks))
+        return finish(figure)
+
+
+def confusions_figure(found: LearntCrowd) -> Figure:
+    """The confusion tables of a stranger in this crowd and of the workers with the most labels, as pictures."""
+    stranger = found.fit.prior.pseudo / found.fit.prior.pseudo.sum(axis=1, keepdims=True)
+    some = [("a stranger", stranger), *((f"{one.name}", one.channel) for one in found.workers[:MOST_TABLES])]
+    names, wide = [str(name) for name in found.answers], min(len(some), 4)
+    with drawing() as plt:
+        tall = -(-len(some) // wide)
+        figure, grid = plt.subplots(tall, wide, figsize=(11.0, 2.9 * tall), layout="constrained", squeeze=False)
+        for axes, (name, table) in zip(grid.flat, some, strict=False):
+            axes.imshow(table, vmin=0.0, vmax=1.0, cmap="Blues")
+            axes.set_title(name)
+            axes.set_xticks(range(len(names)), names)
+            axes.set_yticks(range(len(names)), names)
+            axes.grid(visible=False)
+            for at, share in np.ndenumerate(table) if len(names) <= 6 else ():
+                axes.text(at[1], at[0], f"{share:.2f}", ha="center", va="center", color="w" if share > 0.6 else INK)
+        for axes in grid.flat[len(some) :]:
+            axes.set_axis_off()
         return finish(figure)
 
 

@@ -39,6 +39,13 @@ def show_workers(campaign: CampaignId, request: Request, page: Annotated[Workers
     return Response(json.dumps(found), media_type="application/json")
 
 
+@router.get("/campaigns/{campaign}/workers/agreement", responses=problems(404))
+async def show_agreement(campaign: CampaignId, request: Request) -> dict[str, Any]:
+    """Show how far the labels agree beyond chance: Krippendorff's alpha, Fleiss' and Cohen's kappa, with intervals."""
+    found = (await to_thread.run_sync(app_state(request).campaign_service.worker_reports.learnt, campaign)).agreement
+    return {} if found is None else found.as_dict()
+
+
 @router.post("/campaigns/{campaign}/workers/standing", responses=problems(404), response_model=WorkerResponse)
 async def set_standing(campaign: CampaignId, body: StandingRequest, request: Request) -> dict[str, Any]:
     """Pause, block or restore (``active``) a worker; a blocked worker's item goes to others."""

@@ -100,6 +100,7 @@ def campaign_view(
         "lease_s": lease_seconds(row),
         "hardest": [] if summary is None else _hardest(dashboard, row, summary),
         "workers": _workers(dashboard, row) if rights.sees_workers else [],
+        "agreement": dashboard.app.campaign_service.worker_reports.known_agreement(row.id),
         "leases": _leases(dashboard, row) if rights.sees_workers else [],
         "comments": _comments(dashboard, row) if rights.sees_workers else [],
         "log": log_page(dashboard.store, row.id, row.config, before, LOG_LINES),

@@ -20,7 +20,7 @@ from nextlabel.campaigns.service import CampaignService
 from nextlabel.service.access import first_token
 from nextlabel.service.app import create_app
 from nextlabel.service.connections import GuardedProtocol
-from nextlabel.service.routes import log, work
+from nextlabel.service.routes import results, work
 from nextlabel.service.settings import ServiceSettings
 from nextlabel.store.sql import open_store
 from nextlabel.web.worker import steps as worker_steps
@@ -30,7 +30,7 @@ PATIENCE_S = 300.0
 #: How long a request waits for what is being computed before it is told to come back: a slow machine would be told so
 #: where a test looks at something else.
 WAITS: tuple[tuple[Any, str], ...] = (
-    (work, "TABLES_WAIT_S"), (worker_steps, "TABLES_WAIT_S"), (log, "CERTIFICATE_S"),
+    (work, "TABLES_WAIT_S"), (worker_steps, "TABLES_WAIT_S"), (results, "CERTIFICATE_S"),
     (service_module, "READ_PATIENCE_S"), (worker_reports, "WAIT_S"),
 )  # fmt: skip
 for module, constant in WAITS:

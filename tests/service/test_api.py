@@ -21,7 +21,7 @@ from sqlalchemy.exc import OperationalError
 from nextlabel.campaigns import certificate as certificates
 from nextlabel.service.logs import JsonFormatter
 from nextlabel.service.middleware import SECURITY_HEADERS
-from nextlabel.service.routes import campaigns, log, work
+from nextlabel.service.routes import campaigns, results, work
 from service_fixtures import PATIENCE_S, QUICK, Service, on_sqlite, running
 
 CAMPAIGN = {**QUICK, "id": "demo"}
@@ -374,12 +374,12 @@ class TestReading:
             return compute(*given)
 
         monkeypatch.setattr(certificates, "compute_certificate", slow)
-        monkeypatch.setattr(log, "CERTIFICATE_S", 0.05)
+        monkeypatch.setattr(results, "CERTIFICATE_S", 0.05)
         for _ in range(3):
             reply = http.get(f"/campaigns/{id}/certificate")
             check_problem(reply, 503, "still being computed")
             assert int(reply.headers["retry-after"]) >= 1
-        monkeypatch.setattr(log, "CERTIFICATE_S", 60.0)
+        monkeypatch.setattr(results, "CERTIFICATE_S", 60.0)
         go.set()
         assert http.get(f"/campaigns/{id}/certificate").json()["tasks"] == 5 and len(computed) == 1
 

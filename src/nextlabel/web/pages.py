@@ -7,7 +7,7 @@ from fastapi import FastAPI
 from nextlabel.service.app_state import AppState
 from nextlabel.web.dashboard import access, formatting
 from nextlabel.web.dashboard.access import DashboardSessions
-from nextlabel.web.dashboard.routes import audit, campaign, commands, create, edit, links, webhooks
+from nextlabel.web.dashboard.routes import audit, campaign, create, links
 from nextlabel.web.dashboard.state import DashboardState
 from nextlabel.web.render import environment, mount_static
 from nextlabel.web.worker.routes import mount_worker
@@ -34,5 +34,5 @@ def mount_dashboard(app: FastAPI) -> None:
         state.campaign_service.store, state.access, bool(state.settings.cookie_secure)
     )
     environment().filters.update({filter.__name__: filter for filter in FILTERS})
-    for module in (access, campaign, commands, links, create, edit, audit, webhooks):
+    for module in (access, campaign, links, create, audit):
         app.include_router(module.router)

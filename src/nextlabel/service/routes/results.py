@@ -1,23 +1,35 @@
-"""Results and who answered what: page by page as JSON, or all of it as CSV or JSON lines."""
+"""What a campaign has found out: results and who answered what, its certificate and its log, by page or as files."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, astuple, fields
 from itertools import islice
 from typing import Annotated, Any, Literal, TypeVar
 
+from anyio import to_thread
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response, StreamingResponse
 
 from nextlabel.campaign.results import GivenLabel, given_labels
 from nextlabel.campaigns import service
 from nextlabel.campaigns.frames import result_table
+from nextlabel.errors import BusyError
 from nextlabel.files.write import export_text
 from nextlabel.service.app_state import app_state
 from nextlabel.service.auth import CampaignId
-from nextlabel.service.models import LabelsQuery, LabelsResponse, ResultsQuery, ResultsResponse
+from nextlabel.service.models import (
+    CertificateResponse,
+    EventsResponse,
+    LabelsQuery,
+    LabelsResponse,
+    PageQuery,
+    ResultsQuery,
+    ResultsResponse,
+    to_json,
+)
 from nextlabel.service.openapi import Responses, problems
 
 T = TypeVar("T")
@@ -107,3 +119,39 @@ def labels(campaign: CampaignId, request: Request, page: Annotated[LabelsQuery, 
     ]
     following = tasks[-1].number if tasks and tasks[-1].number + 1 < row.tasks else None
     return Response(json.dumps({"labels": rows, "next": following}), media_type="application/json")
+
+
+#: Seconds that a request waits for a certificate.
+CERTIFICATE_S = 10.0
+
+_EVENTS: dict[int | str, dict[str, Any]] = {200: {"model": EventsResponse}, **problems(404)}
+
+
+@router.get("/campaigns/{campaign}/events", responses=_EVENTS, response_model=None)
+def show_events(
+    campaign: CampaignId,
+    request: Request,
+    page: Annotated[PageQuery, Query()],
+) -> Response:
+    """Show the log: all events in order. A page ends early if its events are large."""
+    state, id = app_state(request), campaign
+    store = state.campaign_service.store
+    events = store.events(id, page.after, page.limit, state.settings.max_page_bytes)
+    rows = [to_json(event) for event in events]
+    following = events[-1].seq if events and events[-1].seq < store.row(id).seq else None
+    return Response(json.dumps({"events": rows, "next": following}), media_type="application/json")
+
+
+@router.get("/campaigns/{campaign}/certificate", responses=problems(404, 409), response_model=CertificateResponse)
+async def show_certificate(campaign: CampaignId, request: Request) -> dict[str, Any]:
+    """Show what the campaign is worth now, and what no policy can exceed if workers are alike.
+
+    With many priors that may take a minute: 503 says that it is being computed, and the next request may have it.
+    """
+    certificates, id = app_state(request).campaign_service.certificates, campaign
+    computed = asyncio.wrap_future(await to_thread.run_sync(certificates.soon, id))
+    done, _ = await asyncio.wait([computed], timeout=CERTIFICATE_S)
+    if not done:
+        computed.add_done_callback(lambda future: future.exception())
+        raise BusyError("the certificate is still being computed.", "Ask again in a moment.")
+    return to_json(computed.result())

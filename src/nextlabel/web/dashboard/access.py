@@ -24,7 +24,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from nextlabel.campaign.records import Role, Session
-from nextlabel.errors import NotAllowedError
+from nextlabel.errors import InputError, NotAllowedError, NotFoundError
 from nextlabel.service.access import AccessCache, hashed
 from nextlabel.service.app_state import app_state
 from nextlabel.service.auth import ROLES, Rights
@@ -69,9 +69,17 @@ class GuardedRoute(APIRoute):
                     _check_rights(request, role)
                 return await inner(request)
             except Exception as error:
-                return _error_response(request, error)
+                again: Callable[[str], Response] | None = getattr(request.state, "again", None)
+                if again is None or not isinstance(error, InputError) or isinstance(error, NotFoundError):
+                    return _error_response(request, error)
+                return await to_thread.run_sync(again, f"{sentence(error.message)} {error.hint}".strip())
 
         return guarded
+
+
+def when_refused(request: Request, again: Callable[[str], Response]) -> None:
+    """From now on an InputError of this request is told on a page that ``again`` makes of its sentence."""
+    request.state.again = again
 
 
 def rights_of(request: Request) -> Rights:

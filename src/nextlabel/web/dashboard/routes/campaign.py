@@ -1,33 +1,41 @@
-"""The list of campaigns, one campaign and its updates, one of its tasks, one of its workers."""
+"""The list of campaigns; one campaign with its updates, its items and its workers; and what a requester does to it."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 from urllib.parse import urlencode
 
 from anyio import to_thread
 from fastapi import APIRouter, Path, Query, Request
+from starlette.datastructures import UploadFile
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
+from nextlabel.campaign.commands import SAMPLE, Commands
 from nextlabel.campaign.results import belief, label_counts, results_of
 from nextlabel.campaign.rows import CampaignRow
+from nextlabel.campaign.settings import ALL, CampaignSettings, columns_of, is_shown, looks_personal
 from nextlabel.campaign.states import STANDINGS, Standing
 from nextlabel.campaigns import service
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.campaigns.worker_reports import report_of
 from nextlabel.errors import InputError, NotFoundError
+from nextlabel.files.columns import with_point
+from nextlabel.files.tasks import TaskReader
 from nextlabel.service.app_state import app_state
 from nextlabel.service.auth import CampaignId, Rights
 from nextlabel.service.models import LabelsQuery, ResultsQuery, WorkersQuery
-from nextlabel.service.routes.campaigns import current_row
+from nextlabel.service.routes.campaigns import current_row, row_after
 from nextlabel.service.routes.results import labels, results
 from nextlabel.service.routes.workers import show_workers
-from nextlabel.web.dashboard.access import GuardedRoute, rights_of
-from nextlabel.web.dashboard.formatting import plural, reason_of, sentence, title_of
-from nextlabel.web.dashboard.setting_form import current, offered, setting_field
+from nextlabel.web.dashboard.access import GuardedRoute, rights_of, when_refused
+from nextlabel.web.dashboard.formatting import plural, reason_of, title_of
+from nextlabel.web.dashboard.setting_form import SettingField, changed_settings, current, offered, setting_field
 from nextlabel.web.dashboard.state import DashboardState, dashboard_state
 from nextlabel.web.dashboard.view import campaign_view, chart_data, comment_lines, fingerprints, render_parts
+from nextlabel.web.markdown import safe_html
 from nextlabel.web.render import page
 
 router = APIRouter(route_class=GuardedRoute, include_in_schema=False)
@@ -196,13 +204,11 @@ async def adjudicate(campaign: CampaignId, number: TaskNumber, request: Request)
 def _adjudicate(request: Request, id: str, number: int, label: str | None) -> Response:
     service = dashboard_state(request).app.campaign_service
     task = service.store.tasks_by_number(id, [number]).get(number)
-    try:
-        if task is not None and label is None:
-            service.undo_adjudication(id, [task.key])
-        elif task is not None:
-            service.adjudicate(id, {task.key: label})
-    except InputError as error:
-        return _task_page(request, id, number, f"{sentence(error.message)} {error.hint}", 422)
+    when_refused(request, lambda problem: _task_page(request, id, number, problem, 422))
+    if task is not None and label is None:
+        service.undo_adjudication(id, [task.key])
+    elif task is not None:
+        service.adjudicate(id, {task.key: label})
     return RedirectResponse(f"/campaigns/{id}/tasks/{number}", 303)
 
 
@@ -259,25 +265,20 @@ def worker_page(
         (left, "not restored: their items have all labels they need"),
     ]
     done = [f"{plural(number, 'label')} {what}." for number, what in parts if number is not None]
-    return _page(request, campaign, name, done=" ".join(done))
+    return _worker_page(request, campaign, name, done=" ".join(done))
 
 
 @router.post("/campaigns/{campaign}/worker")
 async def change_worker(campaign: CampaignId, request: Request) -> Response:
     """Carry out what the requester chose."""
     form = {name: str(value) for name, value in (await request.form()).items()}
-    return await to_thread.run_sync(_change, request, campaign, form)
+    return await to_thread.run_sync(_change_worker, request, campaign, form)
 
 
-def _change(request: Request, id: str, form: dict[str, str]) -> Response:
+def _change_worker(request: Request, id: str, form: dict[str, str]) -> Response:
     name, action, reason = form.get("name", ""), form.get("action", ""), form.get("reason", "")
-    service = dashboard_state(request).app.campaign_service
-    try:
-        done = _carry_out(service, id, name, action, reason)
-    except NotFoundError:
-        raise
-    except InputError as error:
-        return _page(request, id, name, f"{sentence(error.message)} {error.hint}", status=422)
+    when_refused(request, lambda problem: _worker_page(request, id, name, problem, status=422))
+    done = _carry_out(dashboard_state(request).app.campaign_service, id, name, action, reason)
     if form.get("back") == "campaign":  # the campaign's page asked
         return RedirectResponse(f"/campaigns/{id}", 303)
     return RedirectResponse(f"/campaigns/{id}/worker?{urlencode({'name': name, **done})}", 303)
@@ -298,7 +299,9 @@ def _carry_out(service: CampaignService, id: str, name: str, action: str, reason
     raise InputError("the form does not say what to do.", "Use one of its buttons.")
 
 
-def _page(request: Request, id: str, name: str, problem: str = "", done: str = "", status: int = 200) -> Response:
+def _worker_page(
+    request: Request, id: str, name: str, problem: str = "", done: str = "", status: int = 200
+) -> Response:
     dashboard = dashboard_state(request)
     row, reports = dashboard.store.row(id), dashboard.app.campaign_service.worker_reports
     skill = reports.skills(id).get(name)
@@ -312,3 +315,174 @@ def _page(request: Request, id: str, name: str, problem: str = "", done: str = "
         problem=problem, done=done, meaning=STANDINGS[report.standing],
         comments=comment_lines(dashboard.store, row, name, COMMENTS_SHOWN),
     )  # fmt: skip
+
+
+@router.post("/campaigns/{campaign}/pause")
+async def pause(campaign: CampaignId, request: Request) -> Response:
+    """Grant no new leases."""
+    return await _run(request, campaign, Commands.pause)
+
+
+@router.post("/campaigns/{campaign}/resume")
+async def resume(campaign: CampaignId, request: Request) -> Response:
+    """Grant leases again."""
+    return await _run(request, campaign, Commands.resume)
+
+
+@router.post("/campaigns/{campaign}/settings")
+async def settings(campaign: CampaignId, request: Request) -> Response:
+    """Change settings; fields left as they were shown change nothing."""
+    fields = {name: str(value).strip() for name, value in (await request.form()).items()}
+    row = await _begin(request, campaign)
+    changes = changed_settings(current(row, campaign_terms(row)), fields)
+    return await _run(request, campaign, lambda commands: commands.change(**changes))
+
+
+async def _begin(request: Request, campaign: str) -> CampaignRow:
+    """The campaign, on whose page a refusal is told."""
+    dashboard, rights = dashboard_state(request), rights_of(request)
+
+    def again(problem: str) -> Response:
+        return campaign_page_response(dashboard, dashboard.store.row(campaign), rights, None, problem, 422)
+
+    when_refused(request, again)
+    return await to_thread.run_sync(dashboard.store.row, campaign)
+
+
+async def _run(request: Request, campaign: str, command: Callable[[Commands], None]) -> Response:
+    await _begin(request, campaign)
+    await row_after(app_state(request), campaign, command)
+    return RedirectResponse(f"/campaigns/{campaign}", 303)
+
+
+@router.get("/campaigns/{campaign}/delete")
+def delete_page(campaign: CampaignId, request: Request) -> Response:
+    """What will be gone, and the field to confirm it."""
+    return _delete_page(request, campaign)
+
+
+@router.post("/campaigns/{campaign}/delete")
+async def delete(campaign: CampaignId, request: Request) -> Response:
+    """Delete the campaign, if its id was typed."""
+    typed = str((await request.form()).get("typed", "")).strip()
+    return await to_thread.run_sync(_delete, request, campaign, typed)
+
+
+def _delete(request: Request, id: str, typed: str) -> Response:
+    if typed != id:
+        return _delete_page(
+            request, id, f"“{typed[:60]}” is not the campaign’s id: nothing was deleted. Type {id}.", 422
+        )
+    dashboard_state(request).app.campaign_service.deletions.begin(id)
+    return RedirectResponse("/", 303)
+
+
+def _delete_page(request: Request, id: str, problem: str = "", status: int = 200) -> Response:
+    row = dashboard_state(request).store.row(id)
+    return page("dashboard/delete.html", status, row=row, title=title_of(row), problem=problem)
+
+
+@router.post("/campaigns/{campaign}/predictions")
+async def predictions(campaign: CampaignId, request: Request) -> Response:
+    """Add what a model predicts."""
+    await _begin(request, campaign)
+    async with request.form(max_files=1) as form:
+        given, model, price = form.get("file"), str(form.get("model", "")), _cost(str(form.get("cost", "")))
+        if not isinstance(given, UploadFile) or not given.filename:
+            raise InputError("no file was chosen.", "Choose one with the columns task and label.")
+        rows, add = TaskReader(given.file, given.filename), app_state(request).campaign_service.add_predictions
+        await to_thread.run_sync(lambda: add(campaign, model, rows.rows(), price))
+    return RedirectResponse(f"/campaigns/{campaign}#h-workers", 303)
+
+
+def _cost(text: str) -> float:
+    try:
+        return float(with_point(text)) if text.strip() else 0.0
+    except ValueError:
+        raise InputError(f"cost {text[:40]!r} is not a number.", "Give e.g. 0.01, or leave it empty.") from None
+
+
+@router.get("/campaigns/{campaign}/edit")
+def edit_page(campaign: CampaignId, request: Request, saved: str = "") -> Response:
+    """The form as the campaign stands."""
+    return _edit_page(request, campaign, saved=bool(saved))
+
+
+@router.post("/campaigns/{campaign}/edit")
+async def edit(campaign: CampaignId, request: Request) -> Response:
+    """Save the changes, or show what the instructions will look like."""
+    form = await request.form(max_files=0)
+    fields = {name: value for name, value in form.items() if isinstance(value, str)}
+    shown = [str(value) for value in form.getlist("shown")]
+    return await to_thread.run_sync(_save, request, campaign, fields, shown)
+
+
+def _save(request: Request, id: str, fields: dict[str, str], shown: list[str]) -> Response:
+    dashboard = dashboard_state(request)
+    row = dashboard.store.row(id)
+    form = PageForm.read(fields, shown, row.config.answers)
+    if fields.get("action") == "preview":
+        return _edit_page(request, id, form)
+    columns = columns_to_show(row.config, [task.payload for task in dashboard.store.tasks(id, limit=SAMPLE)])
+    when_refused(request, lambda problem: _edit_page(request, id, form, problem, status=422))
+    dashboard.app.campaign_service.change(id, form.changes(row, columns))
+    return RedirectResponse(f"/campaigns/{id}/edit?saved=1", 303)
+
+
+def _edit_page(
+    request: Request, id: str, form: PageForm | None = None, problem: str = "", saved: bool = False, status: int = 200
+) -> Response:
+    dashboard = dashboard_state(request)
+    row = dashboard.store.row(id)
+    columns = columns_to_show(row.config, [task.payload for task in dashboard.store.tasks(id, limit=SAMPLE)])
+    shown = PageForm.of(row, columns) if form is None else form
+    return page(
+        "dashboard/edit.html", status, row=row, title=title_of(row), form=shown, columns=columns, problem=problem,
+        saved=saved, unsaved=form is not None, preview=safe_html(shown.texts.get("instructions", "")),
+        personal=looks_personal,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class PageForm:
+    """Texts of settings, what workers read for each label (empty for the label itself), and the columns shown."""
+
+    texts: Mapping[str, str]
+    names: tuple[str, ...]
+    shown: tuple[str, ...]
+
+    @classmethod
+    def of(cls, row: CampaignRow, columns: Sequence[str]) -> PageForm:
+        """The form as the campaign stands."""
+        config = row.config
+        names = config.display_names or ("",) * config.answers
+        shown = tuple(name for name in columns if is_shown(config.show, name))
+        return cls(current(row, offered("workers", changing=True)), names, shown)
+
+    @classmethod
+    def read(cls, form: Mapping[str, str], shown: Sequence[str], answers: int) -> PageForm:
+        """The form as it was sent."""
+        names = tuple(form.get(f"label{number}", "").strip() for number in range(answers))
+        return cls(form, names, tuple(shown))
+
+    @property
+    def fields(self) -> list[SettingField]:
+        """The fields of settings."""
+        return [setting_field(name, self.texts.get(name, "")) for name in offered("workers", changing=True)]
+
+    def changes(self, row: CampaignRow, columns: Sequence[str]) -> dict[str, Any]:
+        """The settings that the form asks for, as far as they differ from those that are there."""
+        before, labels = PageForm.of(row, columns), row.config.labels
+        new = changed_settings(before.texts, self.texts)
+        if self.names != before.names:
+            given = [name or label for name, label in zip(self.names, labels, strict=True)]
+            new["display_names"] = None if given == list(labels) else given
+        if columns and self.shown != before.shown:
+            new["show"] = list(self.shown)
+        return new
+
+
+def columns_to_show(config: CampaignSettings, payloads: Sequence[Any]) -> list[str]:
+    """The columns that a requester may have shown: those of the first tasks, and those that are named already."""
+    named = [name for name in config.show or () if name != ALL]
+    return list(dict.fromkeys([*columns_of(payloads), *named]))

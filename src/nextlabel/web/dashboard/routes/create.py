@@ -27,9 +27,8 @@ from nextlabel.files.tables import DelimitedTable
 from nextlabel.files.tasks import guess_columns
 from nextlabel.service.app_state import app_state
 from nextlabel.service.background import in_background
-from nextlabel.web.dashboard.access import GuardedRoute
+from nextlabel.web.dashboard.access import GuardedRoute, when_refused
 from nextlabel.web.dashboard.forecasts import BudgetCurve
-from nextlabel.web.dashboard.formatting import sentence
 from nextlabel.web.dashboard.setting_form import SettingField, offered, read_setting, setting_field
 from nextlabel.web.dashboard.state import DashboardState, UploadedFile, dashboard_state
 from nextlabel.web.render import page
@@ -61,16 +60,13 @@ async def choose_file(request: Request) -> Response:
 @router.post("/new")
 async def take_file(request: Request) -> Response:
     """Read the file and keep it."""
-    dashboard = dashboard_state(request)
+    when_refused(request, lambda problem: _first(request, problem, 422))
     async with request.form(max_files=1) as form:
         given = form.get("file")
-        try:
-            if not isinstance(given, UploadFile) or not given.filename:
-                raise InputError("no file was chosen.", "Choose a CSV file with a header.")
-            file: IO[bytes] = given.file
-            upload = await to_thread.run_sync(dashboard.uploads.keep, file, given.filename)
-        except InputError as error:
-            return _first(request, _message(error), 422)
+        if not isinstance(given, UploadFile) or not given.filename:
+            raise InputError("no file was chosen.", "Choose a CSV file with a header.")
+        keep, file = dashboard_state(request).uploads.keep, given.file
+        upload = await to_thread.run_sync(keep, file, given.filename)
     return RedirectResponse(f"/new/{upload.id}", 303)
 
 
@@ -104,10 +100,8 @@ async def create(upload: str, request: Request) -> Response:
         dashboard.uploads.drop(kept)
         return id
 
-    try:
-        begun = await to_thread.run_sync(in_background, run)
-    except InputError as error:
-        return _page(kept, form, None, _message(error), 422)
+    when_refused(request, lambda problem: _page(kept, form, None, problem, 422))
+    begun = await to_thread.run_sync(in_background, run)
     if isinstance(begun, ImportRow):
         return RedirectResponse(f"/new/{kept.id}/import/{begun.id}", 303)
     return RedirectResponse(f"/campaigns/{begun}/links?made=1", 303)
@@ -181,10 +175,6 @@ def _page(
         "dashboard/new.html", status, upload=upload, form=form, curve=known, problem=problem,
         personal=looks_personal,
     )  # fmt: skip
-
-
-def _message(error: InputError) -> str:
-    return f"{sentence(error.message)} {error.hint}".strip()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""How workers come to a campaign: links of their own, Prolific and Mechanical Turk."""
+"""How workers come to a campaign, by links of their own or from platforms, and who is told what happens in it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Annotated
 
 from anyio import to_thread
 from fastapi import APIRouter, Query, Request
-from starlette.datastructures import UploadFile
-from starlette.responses import Response
+from starlette.datastructures import FormData, UploadFile
+from starlette.responses import RedirectResponse, Response
 
+from nextlabel.campaign.webhooks import TYPES
 from nextlabel.errors import InputError
 from nextlabel.integrations import mturk, prolific
 from nextlabel.integrations.platforms import PLATFORMS, PlatformName
@@ -19,8 +20,9 @@ from nextlabel.service.app_state import app_state, link_base, link_warning
 from nextlabel.service.auth import CampaignId
 from nextlabel.service.links import frame_url, join_url, revoke_links, worker_url
 from nextlabel.service.routes.platforms import bonus_file, hook_url
-from nextlabel.web.dashboard.access import GuardedRoute
-from nextlabel.web.dashboard.formatting import sentence, title_of
+from nextlabel.service.webhooks import WebhookSender, checked_url, send_trial
+from nextlabel.web.dashboard.access import GuardedRoute, when_refused
+from nextlabel.web.dashboard.formatting import title_of
 from nextlabel.web.dashboard.state import dashboard_state
 from nextlabel.web.render import page
 
@@ -36,7 +38,7 @@ SHOWN = 200
 @router.get("/campaigns/{campaign}/links")
 def links_page(campaign: CampaignId, request: Request, made: str = "") -> Response:
     """The link for platforms, and a form for personal links."""
-    return _page(request, campaign, new=bool(made))
+    return _links_page(request, campaign, new=bool(made))
 
 
 @router.post("/campaigns/{campaign}/links")
@@ -55,17 +57,19 @@ async def end_links(campaign: CampaignId, request: Request) -> Response:
 
 
 def _revoke(request: Request, campaign: str, text: str, join: bool) -> Response:
-    state, id, names = app_state(request), campaign, _names(text)
-    state.campaign_service.store.row(id)
-    if len(names) > MAX_LINKS or not (names or join):
-        return _page(request, id, text, problem=f"Give 1 to {MAX_LINKS:,} names, one per line.", status=422)
-    try:
-        revoke_links(state.campaign_service.store, id, names, join)
-    except InputError as error:
-        return _page(request, id, text, problem=sentence(error.message), status=422)
+    state, names = app_state(request), _names(text)
+    when_refused(request, lambda problem: _links_page(request, campaign, text, problem=problem, status=422))
+    state.campaign_service.store.row(campaign)
+    _check_number(names or [""] if join else names)
+    revoke_links(state.campaign_service.store, campaign, names, join)
     state.access.read()
     ended = "The link for platforms has" if join else f"The links of {listed(names)} have"
-    return _page(request, id, text, done=f"{ended} ended. Links that you make from now on are new.")
+    return _links_page(request, campaign, text, done=f"{ended} ended. Links that you make from now on are new.")
+
+
+def _check_number(names: list[str]) -> None:
+    if not 0 < len(names) <= MAX_LINKS:
+        raise InputError(f"give 1 to {MAX_LINKS:,} names, one per line.")
 
 
 def _names(text: str) -> list[str]:
@@ -74,18 +78,14 @@ def _names(text: str) -> list[str]:
 
 
 def _create(request: Request, campaign: str, text: str, names: list[str]) -> Response:
-    state, id = app_state(request), campaign
-    if not names or len(names) > MAX_LINKS:
-        return _page(request, id, text, problem=f"Give 1 to {MAX_LINKS:,} names, one per line.", status=422)
-    base = link_base(request)
-    try:
-        links = [(name, worker_url(base, state.links.worker_token(id, name))) for name in names]
-    except InputError as error:
-        return _page(request, id, text, problem=sentence(error.message), status=422)
-    return _page(request, id, text, links)
+    when_refused(request, lambda problem: _links_page(request, campaign, text, problem=problem, status=422))
+    _check_number(names)
+    base, links = link_base(request), app_state(request).links
+    made = [(name, worker_url(base, links.worker_token(campaign, name))) for name in names]
+    return _links_page(request, campaign, text, made)
 
 
-def _page(
+def _links_page(
     request: Request,
     campaign: str,
     text: str = "",
@@ -135,10 +135,8 @@ def bonuses(
 def _take(request: Request, id: str, data: bytes, name: str) -> Response:
     state = app_state(request)
     state.campaign_service.store.row(id)
-    try:
-        changes = prolific.read_export(BytesIO(data), name[:100])
-    except InputError as error:
-        return _platforms_page(request, id, problem=f"{sentence(error.message)} {error.hint}", status=422)
+    when_refused(request, lambda problem: _platforms_page(request, id, problem=problem, status=422))
+    changes = prolific.read_export(BytesIO(data), name[:100])
     visits, drops = state.campaign_service.visits, state.settings.drop_statuses
     effects = visits.statuses_changed(id, prolific.Prolific.name, changes, drops)
     done = ", ".join(f"{many} {effect}" for effect, many in effects.items()) or "none of this campaign"
@@ -161,4 +159,57 @@ def _platforms_page(request: Request, id: str, problem: str = "", done: str = ""
         takes_events=bool(state.settings.prolific_secrets), visits=visits[::-1][:SHOWN], total=len(visits),
         question=mturk.external_question(frame), others=others,
         frame_hosts=state.settings.frame_hosts, https=base.startswith("https://"), warning=link_warning(base),
+    )  # fmt: skip
+
+
+@router.get("/campaigns/{campaign}/webhooks")
+def webhooks_page(campaign: CampaignId, request: Request) -> Response:
+    """The webhooks of a campaign, and a form for another one."""
+    return _webhooks_page(request, campaign)
+
+
+@router.post("/campaigns/{campaign}/webhooks")
+async def change_webhooks(campaign: CampaignId, request: Request) -> Response:
+    """Add a webhook, or try, enable or remove one; a secret is shown on the page that follows, and nowhere else."""
+    id, form = campaign, await request.form()
+    state, given = app_state(request), str(form.get("url", ""))
+    await to_thread.run_sync(state.campaign_service.store.row, id)
+    when_refused(request, lambda problem: _webhooks_page(request, id, problem, url=given))
+    if "test" in form:
+        webhook = await to_thread.run_sync(state.webhooks.get, id, str(form["test"]))
+        reply = await send_trial(state.campaign_service.store, state.settings, webhook, state.webhooks.trial(webhook))
+        said = f"{webhook.url}: {reply.said}."
+        done, problem = (f"The trial arrived. {said}", "") if reply.ok else ("", f"The trial failed. {said}")
+        return await to_thread.run_sync(_webhooks_page, request, id, problem, done)
+    return await to_thread.run_sync(_change_webhooks, request, id, form)
+
+
+def _change_webhooks(request: Request, id: str, form: FormData) -> Response:
+    state = app_state(request)
+    if "remove" in form:
+        state.webhooks.remove(id, str(form["remove"]))
+    elif "enable" in form:
+        state.webhooks.enable(id, str(form["enable"]))
+    elif "url" in form:
+        types = [str(one) for one in form.getlist("types")]
+        if not types:
+            raise InputError("no event is ticked.", "Tick what the address is to be told.")
+        url = str(checked_url(str(form["url"]).strip(), state.settings))
+        made = state.webhooks.add(id, url, types, "from_start" in form)
+        secret = WebhookSender(state.campaign_service.store, state.settings).secret_of(made.id)
+        return _webhooks_page(request, id, done=f"{made.url} is told what happens from now on.", secret=secret)
+    else:
+        raise InputError("the form does not say what to do.", "Use one of its buttons.")
+    return RedirectResponse(f"/campaigns/{id}/webhooks", 303)
+
+
+def _webhooks_page(
+    request: Request, id: str, problem: str = "", done: str = "", secret: str = "", url: str = ""
+) -> Response:
+    state = app_state(request)
+    row = state.campaign_service.store.row(id)
+    return page(
+        "dashboard/webhooks.html", 422 if problem and url else 200, row=row, title=title_of(row), problem=problem,
+        done=done, secret=secret, url=url, types=TYPES, webhooks=state.webhooks.of(id),
+        now=state.campaign_service.clock(),
     )  # fmt: skip

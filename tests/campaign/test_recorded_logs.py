@@ -53,5 +53,7 @@ def test_a_log_replays_to_the_same_state(path: Path, kind: str, tmp_path: Path) 
     assert now["row"]["rules"].pop("noticed") == []  # these logs are older than notices
     assert now["row"]["rules"].pop("adjudicated") == []  # nobody could set an answer then
     assert now["row"]["rules"].pop("guarantee") == 0  # nor freeze labels
+    assert now["row"]["rules"].pop("paused_because") == ""  # nor a target
     assert now["row"]["config"].pop("at_most_wrong") is None and now["row"]["config"].pop("sure") == 0.95
+    assert [now["row"]["config"].pop(name) for name in ("expert_cost", "stop_at")] == [None, None]
     assert now == then

@@ -27,6 +27,9 @@ from copy import deepcopy
 from datetime import UTC, datetime
 from typing import Any
 
+import numpy as np
+
+from nextlabel.arrays import Floats
 from nextlabel.campaign.controls import choose_control
 from nextlabel.campaign.crowd_model import CrowdModel, CrowdSnapshot, adopted, new_model
 from nextlabel.campaign.declaration import LONGEST_COMMENT, LONGEST_WORKER
@@ -43,17 +46,19 @@ from nextlabel.campaign.rates import (
     wanted_rho,
 )
 from nextlabel.campaign.replies import Lease, NoTask, Receipt
+from nextlabel.campaign.results import truths
 from nextlabel.campaign.rows import CampaignRow, LeaseRow, WorkerRow, lease_id
 from nextlabel.campaign.settings import COUNTED, changes_of, check_columns, shown_payload
 from nextlabel.campaign.state import CampaignState
 from nextlabel.campaign.states import Reason
 from nextlabel.campaign.transitions import LABELLED, LEASED, after
+from nextlabel.crowd.audit import estimate
 from nextlabel.errors import ClockError, ConflictError, InputError, NotFoundError, TablesPendingError
 from nextlabel.policies.allocation import Allocator, Outlook, Refusal, starting_place
 from nextlabel.policies.by_score import ScoreAllocator
 from nextlabel.policies.by_table import TableAllocator
 from nextlabel.policies.crowd.allocator import TRIAL_LABELS
-from nextlabel.prose import is_text
+from nextlabel.prose import counted, is_text
 
 #: Leases that one command expires at most.
 MOST_EXPIRED = 1000
@@ -63,6 +68,9 @@ RETRY_RANGE = (1.0, 30.0)
 
 #: Seconds for which better workers are waited for.
 PATIENCE_S = 600.0
+
+#: How often a campaign without a model of workers looks whether it has reached ``stop_at``.
+STOPS = 100
 
 #: Share of an equal part of the budget that a worker gets before they are turned away for others who are better.
 FAIR_SHARE = 0.5
@@ -148,6 +156,8 @@ class Commands:
             counted = row.left > 0 and labels + int(tasks.w[task]) < most and not self.is_blocked(lease.worker)
         last = counted and not control and labels + 1 >= most and not self.state.is_full(task)
         self.record(status, {"lease": id, "label": answer, "counted": counted, "last": last, **said})
+        if counted and not row.config.knows_workers and row.spent % max(1, row.budget // STOPS) == 0:
+            self.stop_at_target()
         self.closing_reason()
         return self.receipt(id)
 
@@ -389,6 +399,30 @@ class Commands:
             new = [list(one) for one in now if one.worker not in labels]
             self.record("noticed", {"notices": [list(one) for one in now], "new": new})
 
+    def stop_at_target(self) -> None:
+        """Pause the campaign if the expected accuracy, audited where there is an audit, has reached ``stop_at``."""
+        row = self.state.row
+        target = row.config.stop_at
+        if target is None or not row.kept or row.state != "open":
+            return
+        gold, beliefs = self.state.pool.tasks.gold[: row.tasks], self.beliefs()
+        asked, truth = gold < 0, np.full(row.tasks, -1)
+        if not asked.any():
+            return
+        for task, answer in row.rules.audit:
+            truth[task] = answer
+        known = asked & (truth >= 0)
+        expected, name = float(beliefs[asked].max(axis=1).mean()), "The workers' agreement (no audit has corrected it)"
+        if known.any():
+            right = beliefs[known].argmax(axis=1) == truth[known]
+            found = estimate(beliefs[asked].max(axis=1), known[asked], right, 0.95)
+            expected, name = found.accuracy, f"The audited accuracy ({counted(found.audited, 'item')})"
+        elif self.state.crowd is not None:
+            expected = min(expected, self.state.crowd.history[-1][1]) if self.state.crowd.history else expected
+        if expected >= target:
+            because = f"{name} has reached {expected:.1%}, and the campaign was to stop at {target:.1%}."
+            self.record("paused", {"because": because})
+
     # What is learnt of the crowd
 
     def crowd(self) -> CrowdModel:
@@ -413,6 +447,15 @@ class Commands:
                 raise TablesPendingError(later)
         return model.snapshot(self.state)
 
+    def beliefs(self) -> Floats:
+        """(K, C) what is believed of each task now."""
+        state, row = self.state, self.state.row
+        if row.config.knows_workers:
+            return self.crowd_snapshot().beliefs[: row.tasks]
+        tasks, n = state.pool.tasks, row.tasks
+        columns = (tasks.klass[:n], tasks.node[:n], tasks.labels[:n])
+        return truths(row.config, state.classes, *(np.asarray(column, dtype=np.int64) for column in columns))
+
     def refit(self, wait: bool = False) -> CrowdModel:
         """Learn workers and tasks anew, and say so in the log; with ``wait`` nothing can go on before.
 
@@ -423,6 +466,7 @@ class Commands:
         if later is None:
             self.record("refitted", self.crowd().refit(self.state, self._labels_to_come, self._asks_to_come))
             self.notice_all()
+            self.stop_at_target()
         elif wait:
             raise TablesPendingError(later)
         return self.crowd()

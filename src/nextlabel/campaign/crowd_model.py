@@ -339,6 +339,7 @@ class CrowdModel:
             or row.spent + row.reserved >= self._due
             or row.budget != self._budget
             or row.config.turn_away != self._turns_away
+            or expert_worth(row.config) != self.crowd.settings.expert
             or new > OF_TASKS * self.crowd.tasks
         )
 
@@ -350,10 +351,12 @@ class CrowdModel:
         """All that enters into a refit from the labels so far with ``left`` labels to come: the data of its event."""
         given = row.spent + row.reserved
         step = min(row.budget * OF_BUDGET, max(FEWEST, given * OF_GIVEN, row.tasks * OF_TASKS))
-        data = {
+        data: dict[str, Any] = {
             "version": self.version + 1, "labels": row.spent, "tasks": row.tasks, "given": given, "left": left,
             "budget": row.budget, "next": given + max(LEAST_STEP, int(step)),
         }  # fmt: skip
+        if row.config.at_most_wrong is not None:
+            data["expert"] = expert_worth(row.config)
         return data if arrivals is None else {**data, "arrivals": arrivals}
 
     def refit(self, log: CampaignState, left: int, arrivals: float | None) -> dict[str, Any]:
@@ -404,7 +407,7 @@ class CrowdModel:
             limits = np.full(new, config.most_labels), np.full(new, config.most_in_flight)
             crowd.add_tasks(self.tilts(log.classes)[classes], *limits)
         arrivals = data.get("arrivals")
-        crowd.learn(data["version"], data["given"], data["left"], arrivals)
+        crowd.learn(data["version"], data["given"], data["left"], arrivals, data.get("expert", 0.0))
         self._turns_away, self.serves_all = arrivals is not None, False
         self.version, self._due, self._budget = data["version"], data["next"], data["budget"]
         self._labels, self.missed, self._revised = data["labels"], None, False
@@ -492,6 +495,14 @@ class CrowdModel:
 
 def _padded(counts: Ints, size: int, rest: int = 0) -> Ints:
     return np.concatenate([counts, np.full(size - len(counts), rest, dtype=np.int64)])
+
+
+def expert_worth(config: CampaignSettings) -> float:
+    """What a task is worth at least, because an expert answers the least certain ones: 0 without a guarantee.
+
+    If the errors of the labels that are kept spread from 0 to 1 - t, half of that is their share: t = 1 - 2 eps.
+    """
+    return 0.0 if config.at_most_wrong is None else max(1.0 - 2.0 * config.at_most_wrong, 0.0)
 
 
 def new_model(log: CampaignState) -> CrowdModel:

@@ -254,6 +254,24 @@ class DeclaredSettings(BaseModel):
     sure: Annotated[
         float, Offer("P", changeable=True, form="terms", label="How sure", note="chance that the guarantee holds")
     ] = Field(0.95, gt=0, lt=1, examples=[0.95], description="Chance that the guarantee holds.")
+    expert_cost: Annotated[
+        float | None,
+        Offer("C", changeable=True, form="terms", label="Price of an expert's answer",
+              note="in labels, empty if unknown"),
+    ] = Field(
+        None, gt=0, le=LARGEST, examples=[10],
+        description="Price of an expert's answer, in labels: the campaign says whether more labels or the expert is "
+        "cheaper next.",
+    )  # fmt: skip
+    stop_at: Annotated[
+        float | None,
+        Offer("P", changeable=True, form="terms", label="Stop at an expected accuracy",
+              note="an estimate, empty for the whole budget"),
+    ] = Field(
+        None, gt=0, lt=1, examples=[0.95],
+        description="Close the campaign when the expected accuracy reaches this: the audited one where there is an "
+        "audit, else the workers' agreement, which is usually too high. It guarantees nothing.",
+    )  # fmt: skip
     completion_code: Annotated[
         str,
         Offer("CODE", changeable=True, form="terms", label="Completion code", note="of the platform, empty for none"),
@@ -298,6 +316,8 @@ class ChangeableOptions(TypedDict, total=False):
     most_labels_per_worker: int | None
     at_most_wrong: float | None
     sure: float
+    expert_cost: float | None
+    stop_at: float | None
     completion_code: str
     name: str
     question: str

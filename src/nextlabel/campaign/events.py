@@ -30,7 +30,7 @@ renewed      lease, expires_at
 undone       lease, label
 self_assigned lease, task, worker: the worker took the task without being given it; a lease that is over stands for it
 withdrawn    lease, label, counted: the label was deleted where it was given; the budget has its price back
-paused       --
+paused       because: the sentence that says why, if the campaign paused itself (``stop_at``)
 resumed      --
 changed      the new value of each setting that changed (``campaign.settings``)
 worker_paused  worker, reason: no new task for this worker
@@ -45,16 +45,18 @@ adjudicated  answers [[task, answer], ...] that the requester set: final, and kn
 adjudication_undone tasks whose answer follows from their labels again
 guarantee_drawn labels were frozen and items drawn for an expert: at_most_wrong, sure, items, too_many, audits, allowed,
              labels and probability of each task, known [[task, answer, source], ...], frozen (their hash), entropy of
-             the draw, frozen_at, given; asked (tasks), removed, to_go, certified, sentence as below
+             the draw, frozen_at, given, of (the label that it is about, if one), crowd [tasks, workers, answers] of
+             the labels that order the items (policy crowd); asked (tasks), removed, to_go, certified, sentence as below
 guarantee_answered answers [[task, answer], ...] of the expert; at the end of a batch: removed [[task, ...], ...] (what
              the walk took away), asked (tasks that are next), to_go (about how many yet), certified, sentence
+guarantee_looked look: more items were drawn along the same permutation; asked, removed, to_go, certified, sentence
 guarantee_reopened certified: labels decide again, and if there was a certificate, it is void
 refitted     version of the model of tasks and workers that leases are chosen by from now on (policy crowd), labels and
              tasks that it rests on, given, left (labels given out, and to come), budget, workers, shares (of the
              truths), history [[labels, expected accuracy, ends of its interval], ...] of the refits so far, next
              (labels given at which it is due again), arrivals (asks that are expected, where workers may be turned
-             away), upto (the last event that it looked at, if it was made in the
-             background: the events since then move it like any others)
+             away), expert (what a task is worth at least, if an expert waits), upto (the last event that it looked at,
+             if it was made in the background: the events since then move it like any others)
 refitting    a refit of the labels up to this event has begun; version, labels, tasks, given, left, budget, next of it
 tuned        rho, arrival_rate, completion_rate: tables follow the rates that were learnt
 closed       reason: why no task of the campaign gets another label
@@ -79,7 +81,7 @@ KINDS: Final = (
     "rebuilt", "worker_paused", "worker_blocked", "worker_restored", "labels_dropped", "labels_restored",
     "turned_away", "predictions_dropped", "predictions_restored", "gold_set",
     "audit_drawn", "audit_answered", "adjudicated", "adjudication_undone", "noticed",
-    "guarantee_drawn", "guarantee_answered", "guarantee_reopened",
+    "guarantee_drawn", "guarantee_answered", "guarantee_looked", "guarantee_reopened",
 )  # fmt: skip
 
 

@@ -15,14 +15,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from nextlabel.arrays import Floats
 from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.events import Event
-from nextlabel.campaign.results import ResultSource, truths
-from nextlabel.crowd.guarantee import Guarantee, GuaranteeTerms, guarantee
+from nextlabel.campaign.results import ResultSource
+from nextlabel.crowd.guarantee import Guarantee, GuaranteeTerms, guarantee, hash_of_labels
 from nextlabel.errors import ConflictError, InputError, NotFoundError
 from nextlabel.files.columns import cell_text
-from nextlabel.files.labels import ResultTable
+from nextlabel.files.labels import LabelTable, ResultTable
 
 #: Items that one guarantee can be about, and events that are read at once.
 MOST_ITEMS, CHUNK = 100_000, 2000
@@ -43,7 +42,9 @@ class LiveGuarantee:
     asked: list[int] = field(default_factory=list)
     removed: list[list[int]] = field(default_factory=list)
     answers: dict[int, int] = field(default_factory=dict)
+    look: int = 0
     to_go: int = 0
+    so_far: float | None = None
     certified: bool = False
     sentence: str = ""
 
@@ -55,7 +56,7 @@ class LiveGuarantee:
             if event.kind == "guarantee_drawn":
                 live = cls(event)
                 live.follow(event.data)
-            elif event.kind == "guarantee_answered" and live is not None:
+            elif event.kind in ("guarantee_answered", "guarantee_looked") and live is not None:
                 live.follow(event.data)
             elif event.kind == "guarantee_reopened":
                 live = None
@@ -67,29 +68,32 @@ class LiveGuarantee:
         if "asked" in data:
             self.asked, self.to_go = data["asked"], data["to_go"]
             self.removed += data["removed"]
-            self.queue += self.asked
-            self.certified, self.sentence = data["certified"], data["sentence"]
+            self.queue = [task for task in self.queue if task in self.answers] + self.asked
+            self.look = data.get("look", self.look)
+            self.certified, self.sentence, self.so_far = data["certified"], data["sentence"], data.get("so_far")
 
     @property
     def to_answer(self) -> list[int]:
         """Items that the expert is asked for now and has not answered."""
         return [task for task in self.asked if task not in self.answers]
 
-    def promise(self, keys: Sequence[str], names: Sequence[str]) -> Guarantee:
+    def promise(self, keys: Sequence[str], names: tuple[str, ...]) -> Guarantee:
         """The guarantee with the ids of tasks and the names of labels, as its record has it."""
         data = self.drawn.data
         tasks = tuple(cell_text(key) for key in keys[: len(data["labels"])])
         terms = GuaranteeTerms(
             data["at_most_wrong"], data["sure"], data["items"], data["too_many"], tuple(data["audits"]),
-            tuple(data["allowed"]),
+            tuple(data["allowed"]), of=data.get("of"),
         )  # fmt: skip
+        crowd = _table(data["crowd"], tasks, names) if data.get("crowd") else None
         promise = Guarantee(
             terms, tasks, tuple(names[label] for label in data["labels"]), tuple(data["probability"]),
             {tasks[task]: names[answer] for task, answer, _ in data["known"]}, data["entropy"], data["frozen_at"],
-            data["given"], answers={tasks[task]: names[answer] for task, answer in self.answers.items()},
-            batches=[[tasks[task] for task in batch] for batch in self.removed],
+            data["given"], None, None if crowd is None else hash_of_labels(crowd),
+            {tasks[task]: names[answer] for task, answer in self.answers.items()},
+            [[tasks[task] for task in batch] for batch in self.removed], self.look,
         )  # fmt: skip
-        promise.start()
+        promise.start(crowd)
         return promise
 
     def final(self) -> dict[int, tuple[int, float, ResultSource]]:
@@ -119,8 +123,13 @@ def live_guarantee(campaign: Commands) -> LiveGuarantee:
     return live
 
 
-def freeze(campaign: Commands, keys: Sequence[str], audits: int | None = None) -> None:
-    """Freeze the labels and draw items for the expert; ``keys`` are the ids of all tasks in their order."""
+def freeze(
+    campaign: Commands, keys: Sequence[str], audits: int | Sequence[int] | None = None, of: str | None = None
+) -> None:
+    """Freeze the labels and draw items for the expert; ``keys`` are the ids of all tasks in their order.
+
+    ``audits`` are K, or its values at several looks; ``of`` is the label that the statement is about, if about one.
+    """
     campaign.settle()
     row = campaign.state.row
     config = row.config
@@ -133,7 +142,7 @@ def freeze(campaign: Commands, keys: Sequence[str], audits: int | None = None) -
             f"the campaign has {row.tasks:,} tasks, and labels of 1 to {MOST_ITEMS:,} can be frozen.",
             "Add tasks first, or try again when all are there.",
         )
-    beliefs, gold = _beliefs(campaign), campaign.state.pool.tasks.gold[: row.tasks]
+    beliefs, gold = campaign.beliefs(), campaign.state.pool.tasks.gold[: row.tasks]
     labels = np.where(gold >= 0, gold, beliefs.argmax(axis=1)).astype(int).tolist()
     sure = np.where(gold >= 0, 1.0, beliefs.max(axis=1)).tolist()
     probability = [round(p, DIGITS) for p in sure]
@@ -144,7 +153,13 @@ def freeze(campaign: Commands, keys: Sequence[str], audits: int | None = None) -
     table = ResultTable(
         tuple(keys), tuple(config.labels[label] for label in labels), np.array(probability), np.asarray(gold >= 0)
     )
-    promise = guarantee(table, at_most_wrong=config.at_most_wrong, sure=config.sure, audits=audits)
+    if of is not None:
+        config.answer(of)
+    crowd = _given(campaign)
+    promise = guarantee(
+        table, at_most_wrong=config.at_most_wrong, sure=config.sure, audits=audits, of=of,
+        labels=_table(crowd, tuple(map(cell_text, keys)), config.labels) if crowd else None,
+    )  # fmt: skip
     promise.frozen_at = datetime.fromtimestamp(campaign.now, UTC).isoformat(timespec="seconds")
     before = campaign.state.last_event("guarantee_drawn")
     if before is not None and campaign.state.log(before - 1, 1)[0].data["frozen"] == promise.frozen:
@@ -160,7 +175,7 @@ def freeze(campaign: Commands, keys: Sequence[str], audits: int | None = None) -
             "too_many": terms.too_many, "audits": list(terms.audits), "allowed": list(terms.allowed),
             "entropy": promise.entropy, "frozen": promise.frozen, "given": promise.given,
             "frozen_at": promise.frozen_at, "labels": labels, "probability": probability, "known": known,
-            **_next(promise, place, 0),
+            "of": of, "crowd": crowd, **_next(promise, place, 0),
         },
     )  # fmt: skip
 
@@ -199,6 +214,15 @@ def answer(campaign: Commands, keys: Sequence[str], answers: Mapping[str, object
     return len(new)
 
 
+def next_look(campaign: Commands, keys: Sequence[str]) -> None:
+    """Draw more audits along the same permutation, before labels are taken away."""
+    campaign.settle()
+    promise = live_guarantee(campaign).promise(keys, campaign.state.row.config.labels)
+    promise.next_look()
+    place = {task: number for number, task in enumerate(promise.tasks)}
+    campaign.record("guarantee_looked", {"look": promise.look, **_next(promise, place, 0)})
+
+
 def reopen(campaign: Commands) -> None:
     """Let labels decide again; a certificate of the frozen ones is void."""
     campaign.settle()
@@ -213,16 +237,18 @@ def _next(promise: Guarantee, place: Mapping[str, int], removed: int) -> dict[st
         "asked": [place[task] for task in promise.to_answer],
         "removed": [[place[task] for task in batch] for batch in promise.batches[removed:]],
         "to_go": max(to_go, len(promise.to_answer)),
+        "so_far": promise.so_far,
         "certified": promise.certified,
         "sentence": promise.sentences()[0],
     }
 
 
-def _beliefs(campaign: Commands) -> Floats:
-    """(K, C) what is believed of each task now."""
-    state, row = campaign.state, campaign.state.row
-    if row.config.knows_workers:
-        return campaign.crowd_snapshot().beliefs[: row.tasks]
-    tasks, n = state.pool.tasks, row.tasks
-    columns = (tasks.klass[:n], tasks.node[:n], tasks.labels[:n])
-    return truths(row.config, state.classes, *(np.asarray(column, dtype=np.int64) for column in columns))
+def _given(campaign: Commands) -> list[list[int]]:
+    """Task, worker and answer of each label that counts: the expert's answers teach who is good (policy crowd)."""
+    given = campaign.crowd_snapshot().answers if campaign.state.row.config.knows_workers else None
+    return [] if given is None or not len(given.task) else [column.tolist() for column in given[:3]]
+
+
+def _table(crowd: Sequence[Sequence[int]], tasks: tuple[str, ...], names: tuple[str, ...]) -> LabelTable:
+    task, worker, answer = (np.array(column, dtype=np.int64) for column in crowd)
+    return LabelTable(task, worker, answer, tasks, tuple(map(str, range(int(worker.max()) + 1))), names)

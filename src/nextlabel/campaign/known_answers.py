@@ -123,6 +123,7 @@ def answer_audit(campaign: Commands, answers: Mapping[str, object]) -> int:
             new.append([task.number, answer])
     if new:
         campaign.record("audit_answered", {"answers": new})
+        campaign.stop_at_target()
     return len(new)
 
 

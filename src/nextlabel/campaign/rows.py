@@ -56,8 +56,8 @@ class Rules:
     each with the expert's answer or ``NOT_ANSWERED``. ``adjudicated``: tasks whose answer the requester has set; like
     controls they have gold, and unlike them nobody gets them to be tested. ``guarantee``: the event that froze the
     labels for a guarantee, 0 if they are not frozen. ``turned_away``: how often workers were, and
-    how many different ones (``turned_away_workers``). ``hours``: workers and seconds by the hour of the day
-    (``campaign.rates``).
+    how many different ones (``turned_away_workers``). ``paused_because``: why, if the campaign paused itself.
+    ``hours``: workers and seconds by the hour of the day (``campaign.rates``).
     ``noticed``: what the requester should do something about (``campaign.notices``).
     """
 
@@ -71,6 +71,7 @@ class Rules:
     guarantee: int = 0
     turned_away: int = 0
     turned_away_workers: int = 0
+    paused_because: str = ""
     hours: Hours = NOTHING_SEEN
     noticed: tuple[Notice, ...] = ()
 

@@ -737,9 +737,11 @@ class CampaignState:
 
     def _on_paused(self, event: Event) -> None:
         self.row.paused = True
+        self.row.rules = replace(self.row.rules, paused_because=event.data.get("because", ""))
 
     def _on_resumed(self, event: Event) -> None:
         self.row.paused = False
+        self.row.rules = replace(self.row.rules, paused_because="")
         if self.row.last_arrival is not None:
             self.row.last_arrival = event.at  # nobody could arrive during the pause
 
@@ -867,6 +869,8 @@ class CampaignState:
 
     def _on_guarantee_answered(self, event: Event) -> None:
         """The log has the answers (``campaign.guarantee``)."""
+
+    _on_guarantee_looked = _on_guarantee_answered
 
     def _on_guarantee_reopened(self, event: Event) -> None:
         self.row.rules = replace(self.row.rules, guarantee=0)

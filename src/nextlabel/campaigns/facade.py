@@ -203,9 +203,16 @@ class Campaign:
         """Let the labels decide about tasks again."""
         return self._service.undo_adjudication(self.id, tasks)
 
-    def freeze(self, audits: int | None = None) -> GuaranteeStatus:
-        """Freeze the labels and draw items for an expert, for at most ``at_most_wrong`` wrong labels."""
-        return self._service.guarantees.freeze(self.id, audits)
+    def freeze(self, audits: int | Sequence[int] | None = None, of: str | None = None) -> GuaranteeStatus:
+        """Freeze the labels and draw items for an expert, for at most ``at_most_wrong`` wrong labels.
+
+        Several growing numbers of ``audits`` plan several looks; ``of`` limits the statement to items with that label.
+        """
+        return self._service.guarantees.freeze(self.id, audits, of)
+
+    def next_look(self) -> GuaranteeStatus:
+        """Draw the items of the next look, if several were planned."""
+        return self._service.guarantees.next_look(self.id)
 
     def guarantee(self) -> GuaranteeStatus:
         """How far the guarantee is, and its sentence."""

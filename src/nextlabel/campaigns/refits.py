@@ -158,6 +158,7 @@ class BackgroundRefits:
             if event is not None:
                 commands.record("refitted", {**event.data, **begin.found, "upto": event.seq})
                 commands.notice_all()
+                commands.stop_at_target()
             commands.settle()
             return True
 

@@ -19,7 +19,8 @@ class CampaignStatus:
     ``closed_by`` the number of the event that closed the campaign. ``reserved`` labels are leased now, ``given`` is the
     number of leases so far, ``kept`` of labels, ``full`` of tasks that can have no more labels, ``rho`` of labels in
     flight for which the policy's tables were computed, ``turned_away`` of workers who were told that there is nothing
-    for them; ``notices`` are what the requester should do something about.
+    for them; ``notices`` are what the requester should do something about;
+    ``paused_because`` says why, if the campaign paused itself (``stop_at``).
     """
 
     id: str
@@ -48,6 +49,7 @@ class CampaignStatus:
     completion_rate: float | None
     rho: float
     notices: tuple[Notice, ...] = ()
+    paused_because: str = ""
 
 
 def status_of(row: CampaignRow) -> CampaignStatus:
@@ -58,6 +60,7 @@ def status_of(row: CampaignRow) -> CampaignStatus:
         row.created_at, row.last_at, row.seq, row.tasks, row.full, row.budget, row.spent, row.reserved, row.left,
         row.deadline, row.given, row.kept, row.late, row.expired, row.released, row.rules.turned_away_workers,
         lease_seconds(row), arrival_rate(row), completion_rate(row), row.rho, row.rules.noticed,
+        row.rules.paused_because,
     )  # fmt: skip
 
 

@@ -39,6 +39,7 @@ from nextlabel.cli.options import (
     LabelColumn,
     PublicUrl,
     Seed,
+    parse_counts,
     parse_number,
     parse_prior,
     refuse_idle,
@@ -413,8 +414,11 @@ def _show_status(service: CampaignService, id: str, as_json: bool) -> None:
             f"Expected {found.now:.2%} of the tasks right if it stopped now; no way of spending the "
             f"{counted(row.left + row.reserved, 'label')} left can be expected to get past {found.upper:.2%}."
         )
+    if row.rules.paused_because:
+        caption = f"{row.rules.paused_because} {caption}"
     if row.config.at_most_wrong is not None:
-        caption = f"{service.guarantees.status(id).sentence} {caption}"
+        promised = service.guarantees.status(id)
+        caption = " ".join(filter(None, [promised.sentence, promised.next_step, caption]))
     print_table(f"{row.id} {row.config.name}".strip(), ["", ""], rows, caption)
     for one in row.rules.noticed:
         sys.stdout.write(f"{one.text}\n")
@@ -565,8 +569,12 @@ def audit(
     context: typer.Context,
     id: Id,
     audits: Annotated[
-        int | None,
-        whole("--audits", "K", 1, "60", "Draw so many more items at random for the expert.", show_default=False),
+        str | None,
+        text(
+            "--audits",
+            "K",
+            "Draw so many more items at random for the expert; with --freeze several for several looks: 80,150,250.",
+        ),
     ] = None,
     seed: Seed = 0,
     save: Annotated[
@@ -579,6 +587,10 @@ def audit(
     freeze: Annotated[
         bool,
         typer.Option("--freeze", help="For a guarantee: freeze the labels and draw --audits items, or as needed."),
+    ] = False,
+    of: Annotated[str | None, text("--of", "LABEL", "With --freeze: speak of the items with this label alone.")] = None,
+    look: Annotated[
+        bool, typer.Option("--next-look", help="Draw the items of the next look, if --freeze planned several.")
     ] = False,
     reopen: Annotated[
         bool, typer.Option("--reopen", help="Let labels decide again, which voids the certificate of a guarantee.")
@@ -598,8 +610,13 @@ def audit(
     """
     if freeze and reopen:
         raise InputError("--freeze and --reopen exclude each other.", "Give one of them.")
-    if audits is None:
+    planned = parse_counts("--audits", audits)
+    if planned is None:
         refuse_idle(context, ["seed"], "--audits")
+    if not freeze:
+        refuse_idle(context, ["of"], "--freeze")
+        if planned is not None and len(planned) > 1:
+            raise InputError("several looks are planned at the freeze.", "Add --freeze, or give one number.")
     if not link:
         refuse_idle(context, ["public_url"], "--link")
     target = None if save is None else checked_file("--save", save)
@@ -611,16 +628,18 @@ def audit(
     with service_at(db) as service:
         row, audited, standing = service.store.row(id), None, None
         guarantees = service.guarantees
-        promised = freeze or reopen or kept is not None or bool(row.rules.guarantee)
+        promised = freeze or reopen or look or kept is not None or bool(row.rules.guarantee)
         if promised:
-            if freeze or (audits is not None and not reopen):
-                guarantees.freeze(id, audits)
+            if freeze or (planned is not None and not reopen):
+                guarantees.freeze(id, planned, of)
             if reopen:
                 guarantees.reopen(id)
-        elif audits is not None:
-            service.audits.draw(id, audits, seed)
+        elif planned is not None:
+            service.audits.draw(id, planned[0], seed)
         if found is not None:
             (guarantees if promised else service.audits).answer(id, found)
+        if look:
+            guarantees.next_look(id)
         if kept is not None:
             guarantees.record(id).save(kept)
         items = (guarantees if promised else service.audits).items(id)

@@ -116,8 +116,8 @@ def guarantee(
                     "This is a look before the draw: nothing is frozen. Give --draw FILE to freeze the labels and draw."
                 )
             promise = freeze(
-                table, at_most_wrong=at_most_wrong, sure=sure, audits=_audits(audits), labels=crowd, known=told, of=of,
-                expert_wrong=expert_wrong, seed=seed,
+                table, at_most_wrong=at_most_wrong, sure=sure, audits=opt.parse_counts("--audits", audits),
+                labels=crowd, known=told, of=of, expert_wrong=expert_wrong, seed=seed,
             )  # fmt: skip
         else:
             if not place.exists():
@@ -144,13 +144,6 @@ def guarantee(
         write_csv(_final_rows(promise), targets["--save"])
         say(f"{counted(len(promise.tasks), 'label')} written to {save}.")
     deliver(_report(promise, results, str(place) if begun else None), context, out=None, page=report, as_json=as_json)
-
-
-def _audits(text: str | None) -> list[int] | None:
-    if text is None:
-        return None
-    hint = "Give a whole number, or growing ones with commas between them, e.g. --audits 200."
-    return [opt.parse_whole("--audits", part.strip(), 1, hint) for part in text.split(",")]
 
 
 def _refuse_second_draw(place: Path, seed: int | None, table: Any) -> None:
@@ -187,7 +180,7 @@ def _refuse_other_terms(
         )
         if opt.given(context, name) and exactly(given) != exactly(drawn)
     ]
-    planned = _audits(audits)
+    planned = opt.parse_counts("--audits", audits)
     if planned is not None and tuple(planned) != terms.audits:
         other.append(f"--audits {audits}")
     if other:

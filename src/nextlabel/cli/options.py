@@ -45,6 +45,12 @@ def parse_whole(flag: str, text: str, least: int, hint: str) -> int:
     return number
 
 
+def parse_counts(flag: str, text: str | None) -> list[int] | None:
+    """One whole number from 1, or several with commas between them."""
+    hint = f"Give a whole number, or growing ones with commas between them, e.g. {flag} 200."
+    return None if text is None else [parse_whole(flag, part.strip(), 1, hint) for part in text.split(",")]
+
+
 def parse_prior(text: str) -> list[float] | dict[str, Any]:
     """``a,b``, one weight per answer, or what ``nextlabel prior`` recommends: its line, or the table in it."""
     hint = (

@@ -111,6 +111,7 @@ class _Methods:
     adjudicate = Method(command("POST /campaigns/{campaign}/adjudicate", Campaign.adjudicate))
     undo_adjudication = Method(command("POST /campaigns/{campaign}/adjudicate/undo", Campaign.undo_adjudication))
     freeze = Method(command("POST /campaigns/{campaign}/guarantee/freeze", Campaign.freeze))
+    next_look = Method(command("POST /campaigns/{campaign}/guarantee/look", Campaign.next_look))
     guarantee = Method(command("GET /campaigns/{campaign}/guarantee", Campaign.guarantee))
     guarantee_items = Method(command("GET /campaigns/{campaign}/guarantee/items", Campaign.guarantee_items))
     guarantee_record = Method(command("GET /campaigns/{campaign}/guarantee/record", Campaign.guarantee_record))

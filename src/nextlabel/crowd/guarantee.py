@@ -161,16 +161,17 @@ def fewest_audits(items: int, allowed: int, too_many: int, alpha: float | str | 
     return enough - 1 - _last(0, enough - 1 - least, lambda d: _holds(items, enough - 1 - d, too_many, allowed, share))
 
 
-def choose_audits(certainty: Floats, too_many: int, alpha: float | str | Fraction) -> int:
-    """K from the probabilities of the labels alone: the smallest that allows the c with the fewest answers expected.
+def choose_audits(certainty: Floats, too_many: int, alpha: float | str | Fraction) -> tuple[int, float]:
+    """K from the probabilities of the labels alone, and the share of the items that the expert is expected to see.
 
-    With c allowed errors and K audits the walk passes about (c + 1) n / K errors. Errors are expected where the model
-    expects them, and a share more everywhere (``OVERCONFIDENCE``), because models are too sure of themselves.
+    K is the smallest that allows the c with the fewest answers expected. With c allowed errors and K audits the walk
+    passes about (c + 1) n / K errors. Errors are expected where the model expects them, and a share more everywhere
+    (``OVERCONFIDENCE``), because models are too sure of themselves.
     """
     n = len(certainty)
     doubt = np.sort(1.0 - np.clip(certainty, 0.0, 1.0))
     base = too_many**0.7 / 4
-    best, fewest = math.inf, fewest_audits(n, 0, too_many, alpha)
+    best, fewest = 1.0, fewest_audits(n, 0, too_many, alpha)
     for allowed in sorted({round(base * m) for m in np.arange(0.5, 5.1, 0.5)}):
         audits = fewest_audits(n, allowed, too_many, alpha)
         if audits > n - too_many:
@@ -178,10 +179,22 @@ def choose_audits(certainty: Floats, too_many: int, alpha: float | str | Fractio
         seen = 0.0
         for more in OVERCONFIDENCE:
             passed = int(np.searchsorted(np.cumsum(doubt + more * (1.0 - doubt)), (allowed + 1) * n / audits))
-            seen += audits / n + (1.0 - audits / n) * (1.0 - passed / n)
+            seen += (audits / n + (1.0 - audits / n) * (1.0 - passed / n)) / len(OVERCONFIDENCE)
         if seen < best - 1e-12:
             best, fewest = seen, audits
-    return fewest
+    return fewest, best
+
+
+def supported_share(terms: GuaranteeTerms, look: int, items: int, errors: int) -> float:
+    """The smallest share that the same rule would certify now, with ``errors`` audited errors among the labels kept."""
+    alpha = (1 - exactly(terms.sure)) / len(terms.audits)
+
+    def too_strict(r: int) -> bool:
+        allowed = allowed_errors(items, terms.audits[look], r, alpha)
+        return allowed is None or allowed < errors
+
+    spare = math.floor(exactly(terms.expert_wrong) * terms.items)
+    return (_last(0, items, lambda r: r == 0 or too_strict(r)) + spare) / terms.items
 
 
 def allowed_at_looks(
@@ -389,6 +402,15 @@ class Guarantee:
         return sum(task in self.answers and self.population.wrong(task, self.answers[task]) for task in self.drawn)
 
     @property
+    def so_far(self) -> float | None:
+        """The largest share of wrong labels that the answers so far speak for; None before all drawn items have one."""
+        if any(task not in self.answers for task in self.drawn):
+            return None
+        kept = [task for task in self.drawn if self.population.kept[self.population.place[task]]]
+        errors = sum(self.population.wrong(task, self.answers[task]) for task in kept)
+        return supported_share(self.terms, self.look, len(self.population.permutation), errors)
+
+    @property
     def certified(self) -> bool:
         """Whether the statement holds as it stands."""
         return not self.to_answer and self.terms.allowed[self.look] is not None
@@ -479,6 +501,7 @@ class Guarantee:
             "of": self.terms.of,
             "drawn_at": self.frozen_at,
             "for_tests": self.seed is not None,
+            "so_far": self.so_far,
             "sentences": self.sentences(),
         }
 
@@ -761,7 +784,7 @@ def guarantee(
     n, r, alpha = len(guarded), first_too_many(len(about), eps, q), 1 - confidence
     planned: tuple[int, ...]
     if audits is None:
-        planned = (min(choose_audits(np.array(table.probability)[guarded], r, alpha), n),) if n else (0,)
+        planned = (min(choose_audits(np.array(table.probability)[guarded], r, alpha)[0], n),) if n else (0,)
     else:
         planned = (audits,) if isinstance(audits, int) else tuple(audits)
         _check_audits(planned, n, r, alpha, eps, confidence)

@@ -218,7 +218,7 @@ def expert_shares(
     """The share that the expert sees and whether too many errors stay, for each draw of the audit; and K."""
     n = len(walk.errors)
     r, alpha = first_too_many(n, at_most_wrong), str(round(1.0 - float(sure), 12))
-    K = min(choose_audits(walk.probability, r, alpha), n)
+    K = min(choose_audits(walk.probability, r, alpha)[0], n)
     allowed = allowed_errors(n, K, r, alpha)
     assert allowed is not None
     share, missed = np.zeros(draws), np.zeros(draws, dtype=np.bool_)

@@ -193,9 +193,13 @@ class UndoAdjudicationRequest(RequestBody):
 
 
 class FreezeRequest(RequestBody):
-    """How many items are drawn for the expert; left out, it is chosen from the probabilities of the labels."""
+    """How many items are drawn for the expert; left out, it is chosen from the probabilities of the labels.
 
-    audits: int | None = Field(None, ge=1, le=100_000, examples=[92])
+    Several growing numbers plan several looks; ``of`` is the label that the statement is about, if about one.
+    """
+
+    audits: int | list[int] | None = Field(None, examples=[92, [80, 150, 250]])
+    of: Name | None = Field(None, examples=["harmful"])
 
 
 class DrawAuditRequest(RequestBody):

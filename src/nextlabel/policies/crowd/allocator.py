@@ -92,6 +92,7 @@ class CrowdSettings:
     """How to allocate: the rule, and what it may do.
 
     ``named``: a worker gets a task at most once (off: a type stands for many people of whom each comes once).
+    ``expert``: an expert answers the least certain tasks in the end, so that no task is worth less than this.
     ``task_first``: the task is chosen before anyone knows who will label it. ``resolves``: about how many times the
     relaxation is solved again while the budget is spent.
     """
@@ -102,6 +103,7 @@ class CrowdSettings:
     named: bool = True
     resolves: int = 40
     seed: int = 0
+    expert: float = 0.0
 
 
 class CrowdAllocator:
@@ -285,16 +287,17 @@ class CrowdAllocator:
     def relaxation(self) -> CrowdPlan:
         """The plan of the relaxation for the tasks as they stand."""
         view, start = self.view(), self._plans
+        reward = np.maximum(view.reward, self.settings.expert)
         if start is not None and self.learnt and not self.settings.task_first and self._before is not None:
             assert self._types is not None
             start = _renamed(start, self._before.channels, self._types.channels)
-        solver = RelaxationSolver((view.to, view.weight), view.reward, view.cost, start)
+        solver = RelaxationSolver((view.to, view.weight), reward, view.cost, start)
         more = self._generosity
         relaxation = solver.solve(
             view.members, more * view.left, more * view.supply, LEARNT_GAP if self.learnt else GAP
         )
         self._plans = relaxation.plans
-        return crowd_plan(self.grid, relaxation, solver.losses(relaxation), view.reward, finish=self._finishes_first)
+        return crowd_plan(self.grid, relaxation, solver.losses(relaxation), reward, finish=self._finishes_first)
 
     def _group(self) -> tuple[CrowdTypes, Floats, Floats]:
         """Types of workers, what each can still give before the budget is spent, and what a label of theirs costs."""
@@ -642,13 +645,13 @@ class GrowingCrowd(CrowdAllocator):
 
     # Learning and solving ---------------------------------------------------------------------------------------
 
-    def learn(self, version: int, given: int, left: int, arrivals: float | None = None) -> None:
+    def learn(self, version: int, given: int, left: int, arrivals: float | None = None, expert: float = 0.0) -> None:
         """Learn workers and tasks from all labels, and solve for the ``left`` labels to come after ``given``.
 
         ``arrivals`` are those that are expected where workers may be turned away, None where nobody is.
         """
         self.given, self.budget = given, given + left
-        self.settings = replace(self.settings, turn_away=arrivals is not None)
+        self.settings = replace(self.settings, turn_away=arrivals is not None, expert=expert)
         self.arrivals = np.inf if arrivals is None else arrivals
         # Who came and handed nothing in will be as little help next time.
         self.campaign.arrived[:] = self.campaign.worked

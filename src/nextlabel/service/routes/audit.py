@@ -73,7 +73,14 @@ def show_guarantee(campaign: CampaignId, request: Request) -> GuaranteeStatus:
 @router.post("/campaigns/{campaign}/guarantee/freeze", responses=problems(404, 409), response_model=GuaranteeResponse)
 async def freeze(campaign: CampaignId, body: FreezeRequest, request: Request) -> GuaranteeStatus:
     """Freeze the labels and draw items for an expert: the results keep these labels until somebody reopens."""
-    return await to_thread.run_sync(app_state(request).campaign_service.guarantees.freeze, campaign, body.audits)
+    guarantees, id = app_state(request).campaign_service.guarantees, campaign
+    return await to_thread.run_sync(guarantees.freeze, id, body.audits, body.of)
+
+
+@router.post("/campaigns/{campaign}/guarantee/look", responses=problems(404, 409), response_model=GuaranteeResponse)
+async def next_look(campaign: CampaignId, request: Request) -> GuaranteeStatus:
+    """Draw the items of the next look, if several were planned, before labels are taken away."""
+    return await to_thread.run_sync(app_state(request).campaign_service.guarantees.next_look, campaign)
 
 
 @router.get("/campaigns/{campaign}/guarantee/items", responses=problems(404), response_model=AuditResponse)

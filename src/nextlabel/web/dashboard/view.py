@@ -402,7 +402,7 @@ _TEXTS: dict[str, Callable[[CampaignSettings, str, str, Mapping[str, Any]], str]
     "withdrawn": lambda c, who, what, d: (
         f"The label {_label(c, d)} of {who} for {what} was deleted where it was given."
     ),
-    "paused": lambda c, who, what, d: "The requester paused the campaign.",
+    "paused": lambda c, who, what, d: d.get("because", "The requester paused the campaign."),
     "resumed": lambda c, who, what, d: "The requester resumed the campaign.",
     "changed": _changed,
     "tuned": _tuned,
@@ -427,6 +427,7 @@ _TEXTS: dict[str, Callable[[CampaignSettings, str, str, Mapping[str, Any]], str]
     "guarantee_answered": lambda c, who, what, d: (
         d["sentence"] if d.get("certified") else f"The expert answered {plural(len(d['answers']), 'item')}."
     ),
+    "guarantee_looked": lambda c, who, what, d: f"{plural(len(d['asked']), 'item')} more drawn for the expert.",
     "guarantee_reopened": lambda c, who, what, d: (
         f"The labels were reopened{', and the certificate is void' if d['certified'] else ''}."
     ),

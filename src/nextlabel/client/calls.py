@@ -149,7 +149,8 @@ def _call(request: str, method: Callable[..., Any], first: str, constants: Mappi
                 verb, where, lambda reply: _page(get_args(returned)[0], reply), {"params": {**given, "limit": PAGE}}
             )
         body = {name: list(value) if isinstance(value, tuple | set) else value for name, value in given.items()}
-        return Call(verb, where, lambda reply: _read_reply(returned, reply), {"json": body} if body else {})
+        sent = {"json": body} if body or (own and verb == "POST") else {}
+        return Call(verb, where, lambda reply: _read_reply(returned, reply), sent)
 
     vars(call)["__signature__"] = signature
     return call

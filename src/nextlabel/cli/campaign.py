@@ -417,8 +417,8 @@ def _show_status(service: CampaignService, id: str, as_json: bool) -> None:
     if row.rules.paused_because:
         caption = f"{row.rules.paused_because} {caption}"
     if row.config.at_most_wrong is not None:
-        promised = service.guarantees.status(id)
-        caption = " ".join(filter(None, [promised.sentence, promised.next_step, caption]))
+        standing = service.guarantees.status(id)
+        caption = " ".join(filter(None, [standing.sentence, standing.next_step, caption]))
     print_table(f"{row.id} {row.config.name}".strip(), ["", ""], rows, caption)
     for one in row.rules.noticed:
         sys.stdout.write(f"{one.text}\n")
@@ -588,9 +588,9 @@ def audit(
         bool,
         typer.Option("--freeze", help="For a guarantee: freeze the labels and draw --audits items, or as needed."),
     ] = False,
-    of: Annotated[str | None, text("--of", "LABEL", "With --freeze: speak of the items with this label alone.")] = None,
-    look: Annotated[
-        bool, typer.Option("--next-look", help="Draw the items of the next look, if --freeze planned several.")
+    of: Annotated[str | None, text("--of", "LABEL", "Speak of the items with this label alone.")] = None,
+    next_look: Annotated[
+        bool, typer.Option("--next-look", help="Go on to the next number of audits instead of asking for items.")
     ] = False,
     reopen: Annotated[
         bool, typer.Option("--reopen", help="Let labels decide again, which voids the certificate of a guarantee.")
@@ -628,7 +628,7 @@ def audit(
     with service_at(db) as service:
         row, audited, standing = service.store.row(id), None, None
         guarantees = service.guarantees
-        promised = freeze or reopen or look or kept is not None or bool(row.rules.guarantee)
+        promised = freeze or reopen or next_look or kept is not None or bool(row.rules.guarantee)
         if promised:
             if freeze or (planned is not None and not reopen):
                 guarantees.freeze(id, planned, of)
@@ -638,7 +638,7 @@ def audit(
             service.audits.draw(id, planned[0], seed)
         if found is not None:
             (guarantees if promised else service.audits).answer(id, found)
-        if look:
+        if next_look:
             guarantees.next_look(id)
         if kept is not None:
             guarantees.record(id).save(kept)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:  # for type checkers and editors; tests/test_public_names.py c
     from nextlabel.crowd.audit import audit as audit
     from nextlabel.crowd.guarantee import guarantee as guarantee
     from nextlabel.crowd.learn import learn_crowd as learn_crowd
+    from nextlabel.crowd.numbers import learn_numbers as learn_numbers
     from nextlabel.files.labels import read_labels as read_labels
     from nextlabel.learn.priors import compare_priors as compare_priors
     from nextlabel.learn.priors import learn_prior as learn_prior
@@ -66,6 +67,7 @@ _HOMES = {
     "nextlabel.crowd.audit": "audit",
     "nextlabel.crowd.guarantee": "guarantee",
     "nextlabel.crowd.learn": "learn_crowd",
+    "nextlabel.crowd.numbers": "learn_numbers",
     "nextlabel.files.labels": "read_labels",
     "nextlabel.learn.priors": "compare_priors learn_prior",
     "nextlabel.learn.rates": "rates",

@@ -9,9 +9,11 @@ from nextlabel.campaigns.certificate import AuditedAccuracy, Certificate
 from nextlabel.campaigns.status import CampaignLinks, CampaignStatus
 from nextlabel.campaigns.worker_reports import WorkerReport
 from nextlabel.crowd.agreement import Agreement
+from nextlabel.crowd.answers import Number, Rating
 from nextlabel.crowd.audit import Audit
 from nextlabel.crowd.guarantee import Guarantee, GuaranteeTerms
 from nextlabel.crowd.learn import LearntCrowd, LearntWorker
+from nextlabel.crowd.numbers import LearntNumbers
 from nextlabel.files.labels import LabelSummary, LabelTable
 from nextlabel.learn.priors import LearntPrior
 from nextlabel.learn.rates import Rates
@@ -49,12 +51,15 @@ __all__ = [
     "LabelSummary",
     "LabelTable",
     "LearntCrowd",
+    "LearntNumbers",
     "LearntPrior",
     "LearntWorker",
     "Lease",
     "NoTask",
+    "Number",
     "Plan",
     "Rates",
+    "Rating",
     "Receipt",
     "Result",
     "Skipped",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from time import perf_counter
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -24,6 +25,20 @@ def workers(
             "FILE",
             "The truth about some tasks: task, label. Tasks drawn at random also tell how many labels are right.",
         ),
+    ] = None,
+    kind: Annotated[
+        Literal["choice", "rating", "number"],
+        typer.Option("--answer", help="What labels are: one of some names, steps of a scale, or numbers."),
+    ] = "choice",
+    scale: Annotated[
+        str | None, opt.text("--scale", "LOW..HIGH", "With --answer rating: the ends of the scale. Default: 1..5.")
+    ] = None,
+    range_: Annotated[
+        str | None, opt.text("--range", "LOW..HIGH", "With --answer number: the range that workers were given.")
+    ] = None,
+    loss: Annotated[
+        Literal["squared", "absolute"] | None,
+        opt.text("--loss", None, "With --answer rating: what the read-out minimises. Default: squared."),
     ] = None,
     task_column: opt.TaskColumn = "task",
     worker_column: opt.WorkerColumn = "worker",
@@ -57,12 +72,19 @@ def workers(
 ) -> None:
     """Learn how good each worker is, without gold, and what the labels of a task say together."""
     begin = perf_counter()
+    if kind != "choice":
+        for name in ("budget", "positive_label"):
+            opt.refuse_idle(context, [name], "--answer choice")
     if budget is None:
         opt.refuse_idle(context, ["arrivals", "seed"], "--budget")
     check_outputs(out, report)
+    with working("Starting"):
+        from nextlabel.crowd.answers import answer_type
+
+        answer = answer_type(kind, scale, range_, loss)
     target = None if save is None else checked_file("--save", save)
     with working(f"Reading {labels}"):
-        from nextlabel.files.labels import read_gold, read_labels
+        from nextlabel.files.labels import read_answers, read_gold, read_labels
 
         source = label_source(context, labels, db)
         table = read_labels(
@@ -74,8 +96,24 @@ def workers(
                 f"{labels} has no column {worker_column!r}, so nobody knows who gave which label.",
                 "Name the column that holds the worker with --worker-column.",
             )
-        truth = None if gold is None else read_gold(gold, table, task=task_column, label=label_column)
+        if answer is not None:
+            known = None if gold is None else read_answers(gold, task_column, label_column)
+        truth = (
+            None if gold is None or answer is not None else read_gold(gold, table, task=task_column, label=label_column)
+        )
     read = say_read(table.report, *([] if truth is None else [truth]))
+    if answer is not None:
+        from nextlabel.crowd.agreement import agreement
+        from nextlabel.crowd.numbers import learn_numbers
+        from nextlabel.reporting.numbers import numbers_report
+
+        with working(f"Learning from {labels}"):
+            learnt, alike = learn_numbers(table, answer), agreement(table, answer.level)
+        title = f"{counted(len(learnt.workers), 'worker')} in {labels}"
+        shown = numbers_report(learnt, alike, title, known, read, seconds=perf_counter() - begin)
+        _save(list(learnt.tasks()), target)
+        deliver(shown, context, out=out, page=report, as_json=as_json)
+        return
     with working(f"Learning from {labels}"):
         from nextlabel.crowd.agreement import agreement
         from nextlabel.crowd.learn import learn_crowd
@@ -88,14 +126,18 @@ def workers(
 
             bound = bound_from_labels(table, budget, truth, arrivals=arrivals, seed=seed, progress=progress)
     more = [] if bound is None else bound.sentences()
-    if target is not None:
-        from nextlabel.files.write import write_csv
-
-        write_csv(list(found.tasks()), target)
-        say(f"{counted(len(found.task_names), 'task')} written to {save}.")
+    _save(list(found.tasks()), target)
     from nextlabel.reporting.workers import workers_report
 
     title = f"{counted(len(found.workers), 'worker')} in {labels}"
     told = {} if bound is None else {"bound": bound.as_dict()}
     shown = workers_report(found, alike, title, more, read, **told, seconds=perf_counter() - begin)
     deliver(shown, context, out=out, page=report, as_json=as_json)
+
+
+def _save(rows: list[dict[str, Any]], target: Path | None) -> None:
+    if target is not None:
+        from nextlabel.files.write import write_csv
+
+        write_csv(rows, target)
+        say(f"{counted(len(rows), 'task')} written to {target}.")

@@ -1,0 +1,320 @@
+"""Numbers and ratings learnt from workers who differ: ``learn_numbers``, what the labels of each item say together.
+
+========= ============ ======= ===============================================================================
+symbol    code         shape   meaning
+========= ============ ======= ===============================================================================
+y         number       (L,)    the labels
+z         z            (L,)    y bent to z = sign(y - o) |y - o|^p about an origin o, and standardised
+x         x, vx        (K,)    what an item is, in units of z, and its posterior variance
+b, a      line         (W, 2)  a worker's bias and gain, with posterior covariance ``cov`` (W, 2, 2)
+tau       tau          (W,)    a worker's precision, in 1 / z^2
+========= ============ ======= ===============================================================================
+
+    z = b_j + a_j x_i + e,   e ~ N(0, 1 / tau_j),   x ~ N(m, s),   b ~ N(0, s_b),   a ~ N(1, s_a),   tau ~ Gamma
+
+by variational Bayes; m, s, s_b, s_a and the mean precision by empirical Bayes, s_a and tau held by ``GAIN_HOLD``
+workers and ``PRECISION_HOLD`` labels. Who answers at random has a gain near 0, and adds nothing to an item; who answers
+the wrong way round has a negative one, and is worth as much as others.
+
+**Why numbers are bent.** On the recorded sets the noise of a number grows with it: nearly all say 0 of a headline
+without anger, and 10 to 90 of one with. A fit of bias and precision to y then trusts whoever says 0 of everything, for
+small residuals, which lifts its correlation with gold on one set and lowers it on another. p and o are those under
+which items explain the largest share of the variance of labels, p = 1 unless another is better by ``CLEARLY``.
+
+**Back to y**: the straight line that predicts a label best, by least squares, from x as the item's *other* labels have
+it, workers weighted by the share of their variance that x explains. It shrinks an item as far as it is uncertain, which
+minimises the squared error. Bending back with 1 / p instead gives the large labels a say that they do not deserve.
+
+Guarantee: none; ``benchmarks/number_crowds.py`` measures it. Cost: O(labels) a sweep, at most ``SWEEPS``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from nextlabel.arrays import Floats, Ints
+from nextlabel.crowd.agreement import numbers_of
+from nextlabel.crowd.answers import Number, Rating
+from nextlabel.crowd.skill import Estimate
+from nextlabel.errors import InputError
+from nextlabel.files.columns import cell_text
+from nextlabel.files.labels import LabelTable, as_label_table
+from nextlabel.files.tables import Frame
+from nextlabel.prose import counted
+
+#: Powers that are tried, and by how much the best one's reliability must exceed that of 1.
+POWERS, CLEARLY = (0.25, 0.35, 0.5, 0.7, 1.0), 0.02
+#: Labels that the mean precision is worth in each worker's, and workers and variance behind the spread of gains.
+PRECISION_HOLD, GAIN_HOLD, GAIN_VARIANCE = 12.0, 30.0, 0.5
+#: Sweeps at most, and the change of x, in its standard deviations, at which they end.
+SWEEPS, TOLERANCE = 300, 1e-5
+#: Labels before anything is said of a worker.
+NOBODY = 10
+Z95 = 1.959963984540054
+
+
+class NumberLabels(NamedTuple):
+    """``task``, ``worker`` and ``number`` (L,) of each label, numbered from 0; how many tasks and workers there are."""
+
+    task: Ints
+    worker: Ints
+    number: Floats
+    tasks: int
+    workers: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NumberFit:
+    """Items and workers as learnt; ``estimate`` and ``sd`` (K,) are in the units of the labels."""
+
+    estimate: Floats
+    sd: Floats
+    bias: Floats
+    gain: Floats
+    gain_sd: Floats
+    spread: Floats
+    reliability: Floats
+    power: float
+    origin: float
+
+
+def fit_numbers(data: NumberLabels, answer: Number) -> NumberFit:
+    """Learn from all labels."""
+    t, w, y, K, W = data
+    n, many = np.bincount(t, minlength=K), np.bincount(w, minlength=W)
+    power, origin = _bent(t, y, K, answer)
+    z = np.sign(y - origin) * np.abs(y - origin) ** power
+    centre, unit = float(z.mean()), float(z.std()) or 1.0
+    z = (z - centre) / unit
+    m, s, s_b, s_a, noise = 0.0, 0.5, 0.1, GAIN_VARIANCE, 0.5
+    line, cov, tau = np.tile([0.0, 1.0], (W, 1)), np.zeros((W, 2, 2)), np.full(W, 2.0)
+    told, x = many > 0, np.zeros(K)
+    hold = PRECISION_HOLD / 2.0
+    for _ in range(SWEEPS):
+        own = tau[w] * (line[w, 1] ** 2 + cov[w, 1, 1])  # of a label, what it adds to the precision of its item
+        pull = tau[w] * (line[w, 1] * (z - line[w, 0]) - cov[w, 0, 1])
+        total, drawn = np.bincount(t, own, K) + 1.0 / s, np.bincount(t, pull, K) + m / s
+        before, x, vx = x, drawn / total, 1.0 / total
+        m, s = float(x.mean()), float(np.var(x) + vx.mean())
+        at, square = x[t], x[t] ** 2 + vx[t]
+        sums = [np.bincount(w, tau[w] * one, W) for one in (np.ones(len(y)), at, square, z, z * at)]
+        inverse = np.empty((W, 2, 2))
+        inverse[:, 0, 0], inverse[:, 1, 1] = sums[0] + 1.0 / s_b, sums[2] + 1.0 / s_a
+        inverse[:, 0, 1] = inverse[:, 1, 0] = sums[1]
+        cov = np.asarray(np.linalg.inv(inverse))
+        line = np.einsum("wij,wj->wi", cov, np.stack([sums[3], sums[4] + 1.0 / s_a], axis=1))
+        s_b = max(float((line[told, 0] ** 2 + cov[told, 0, 0]).mean()), 1e-4)
+        apart = float(((line[told, 1] - 1.0) ** 2 + cov[told, 1, 1]).sum())
+        s_a = (GAIN_HOLD * GAIN_VARIANCE + apart) / (GAIN_HOLD + told.sum())
+        b, a = line[w, 0], line[w, 1]
+        error = (z - b - a * at) ** 2 + cov[w, 0, 0] + 2.0 * cov[w, 0, 1] * at + cov[w, 1, 1] * square + a * a * vx[t]
+        tau = (hold + many / 2.0) / (hold * noise + np.bincount(w, error, W) / 2.0)
+        noise = 1.0 / float(tau[told].mean())
+        if np.abs(x - before).max() < TOLERANCE * np.sqrt(s):
+            break
+    reliability = line[:, 1] ** 2 * s / (line[:, 1] ** 2 * s + 1.0 / tau)
+    others = n[t] > 1
+    known = (drawn[t] - pull) / (total[t] - own)  # x by the item's other labels
+    start, slope = _straight(known[others], y[others], (reliability * (line[:, 1] > 0))[w[others]])
+    if slope <= 0 and power == 1.0:  # nothing to compare: as they are
+        start, slope = centre + origin, unit
+    estimate, sd = start + slope * x, np.abs(slope) * np.sqrt(vx)
+    off = y - estimate[t]
+    bias = np.bincount(w, off, W) / (many + 1.0 / max(s_b, 1e-9))
+    spread = np.sqrt(np.bincount(w, (off - bias[w]) ** 2, W) / np.maximum(many, 1))
+    return NumberFit(
+        estimate, sd, bias, line[:, 1], np.sqrt(cov[:, 1, 1]), spread, reliability, power, origin,
+    )  # fmt: skip
+
+
+def _bent(t: Ints, y: Floats, K: int, answer: Number) -> tuple[float, float]:
+    """The power and the origin under which items explain the largest share of the variance of labels."""
+    first, last = (
+        float(y.min() if answer.low is None else answer.low),
+        float(y.max() if answer.high is None else answer.high),
+    )
+    origins = [0.0] if first < 0 < last else sorted({first, last}, key=abs)
+    n = np.bincount(t, minlength=K).astype(np.float64)
+    if len(y) <= (n > 0).sum() or (n > 0).sum() < 2:
+        return 1.0, 0.0
+    found = {(p, o): _reliability(t, np.sign(y - o) * np.abs(y - o) ** p, n) for o in origins for p in POWERS}
+    best = max(found, key=lambda one: found[one])
+    return best if found[best] > found[1.0, origins[0]] + CLEARLY else (1.0, 0.0)
+
+
+def _reliability(t: Ints, z: Floats, n: Floats) -> float:
+    """Share of the variance of labels that lies between items: the intraclass correlation of an unequal design."""
+    K, L = int((n > 0).sum()), len(t)
+    mean = np.bincount(t, z, len(n)) / np.maximum(n, 1)
+    within = float(((z - mean[t]) ** 2).sum()) / (L - K)
+    between = float((n * (mean - z.mean()) ** 2).sum()) / (K - 1)
+    each = (L - float((n * n).sum()) / L) / (K - 1)
+    total = between + (each - 1.0) * within
+    return (between - within) / total if total > 0 else 0.0
+
+
+def _straight(x: Floats, y: Floats, weight: Floats) -> tuple[float, float]:
+    """Start and slope of the line of weighted least squares; slope 0 where there is none."""
+    total = float(weight.sum())
+    if total <= 0:
+        return 0.0, 0.0
+    mx, my = float(weight @ x) / total, float(weight @ y) / total
+    spread = float(weight @ (x - mx) ** 2)
+    slope = float(weight @ ((x - mx) * (y - my))) / spread if spread > 0 else 0.0
+    return my - slope * mx, slope
+
+
+def learn_numbers(labels: LabelTable | str | os.PathLike[str] | Frame, answer: Number | None = None) -> LearntNumbers:
+    """Learn what every item is, and how each worker answers, from labels that are numbers or ratings.
+
+    ``labels`` as ``learn_crowd`` takes them; ``answer`` is ``nl.results.Number(low, high)`` with the ends of the range
+    that workers were given, if they were given any, or ``nl.results.Rating(1, 5, "absolute")``. No gold is needed.
+
+    >>> rows = [(f"t{x}", f"w{j}", 10 * x + j) for x in range(8) for j in range(3)]
+    >>> found = learn_numbers(dict(zip(["task", "worker", "label"], zip(*rows, strict=True), strict=True)))
+    >>> [round(value) for value in found.predict()[:3]]
+    [1, 11, 21]
+    """
+    table, kind = as_label_table(labels), answer or Number()
+    data = number_labels(table, kind)
+    return LearntNumbers(kind, table.tasks, table.workers, table.per_task, data, fit_numbers(data, kind))
+
+
+def number_labels(table: LabelTable, answer: Number) -> NumberLabels:
+    """The labels of a table that names the workers, as numbers; a label without a worker is one more worker's."""
+    if table.worker is None:
+        raise InputError(
+            "the labels do not say who gave them.", "Give a column 'worker', or name it (--worker-column)."
+        )
+    number = numbers_of(table.labels)[table.label]
+    answer.check(number)
+    if number.min() == number.max():
+        raise InputError(f"all of the {counted(len(number), 'label')} are {number[0]:g}.", "Give labels that differ.")
+    blank = table.worker < 0
+    worker = np.where(blank, len(table.workers) + np.cumsum(blank) - 1, table.worker)
+    return NumberLabels(table.task, worker, number, len(table.tasks), len(table.workers) + int(blank.sum()))
+
+
+@dataclass(frozen=True, slots=True)
+class NumberWorker:
+    """One worker: labels, bias and spread in the units of the labels, gain (1: uses the scale as others do), flags.
+
+    ``reliability`` is the share of the variance of their labels that comes from the items.
+    """
+
+    name: Any
+    labels: int
+    bias: float
+    spread: float
+    gain: Estimate
+    reliability: float
+    flags: tuple[str, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """As ``--json`` prints it."""
+        numbers = {"bias": self.bias, "spread": self.spread, "gain": self.gain.as_dict()}
+        return {
+            "worker": self.name, "labels": self.labels, **numbers, "reliability": self.reliability,
+            "flags": list(self.flags),
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class LearntNumbers:
+    """Items and workers, learnt together; arrays are in the order of ``task_names``."""
+
+    answer: Number
+    task_names: tuple[Any, ...]
+    worker_names: tuple[Any, ...]
+    labels_per_task: Ints
+    data: NumberLabels
+    fit: NumberFit
+
+    @cached_property
+    def values(self) -> Floats:
+        """(K,) what is read out of each item: the number, or the step, that minimises the expected loss."""
+        return self.answer.read_out(self.fit.estimate, self.fit.sd)
+
+    @cached_property
+    def means(self) -> Floats:
+        """(K,) the plain mean of each item's labels."""
+        return np.asarray(np.bincount(self.data.task, self.data.number, self.data.tasks) / self.labels_per_task)
+
+    @cached_property
+    def workers(self) -> tuple[NumberWorker, ...]:
+        """The named workers, those with the most labels first."""
+        fit, w, y = self.fit, self.data.worker, self.data.number
+        many, first = np.bincount(w, minlength=self.data.workers), np.zeros(self.data.workers)
+        first[w[::-1]] = y[::-1]
+        same = np.bincount(w, y != first[w], self.data.workers) == 0
+        found = []
+        for j in map(int, np.argsort(-many[: len(self.worker_names)], kind="stable")):
+            gain = Estimate(
+                float(fit.gain[j]), float(fit.gain[j] - Z95 * fit.gain_sd[j]), float(fit.gain[j] + Z95 * fit.gain_sd[j])
+            )
+            flags = ["always the same answer"] if same[j] else []
+            flags += ["against the grain"] if gain.high < 0 else ["noise"] if gain.low <= 0 else []
+            numbers = float(fit.bias[j]), float(fit.spread[j]), gain, float(fit.reliability[j])
+            shown = tuple(flags) if many[j] >= NOBODY else ()
+            found.append(NumberWorker(self.worker_names[j], int(many[j]), *numbers, shown))
+        return tuple(found)
+
+    def predict(self) -> list[float]:
+        """The number or the step of each item."""
+        return [float(one) for one in self.values]
+
+    def tasks(self) -> Iterator[dict[str, Any]]:
+        """One row for each item, as files have it: the label that is read out, the belief, the labels' plain mean."""
+        rating = self.answer if isinstance(self.answer, Rating) else None
+        beliefs = None if rating is None else rating.beliefs(self.fit.estimate, self.fit.sd)
+        for k, name in enumerate(self.task_names):
+            steps = {}
+            if rating is not None and beliefs is not None:
+                steps = {f"p_{step}": round(float(p), 6) for step, p in zip(rating.steps, beliefs[k], strict=True)}
+            said = int(self.values[k]) if rating is not None else round(float(self.values[k]), 4)
+            numbers = {"estimate": self.fit.estimate[k], "sd": self.fit.sd[k], "mean": self.means[k]}
+            yield {
+                "task": name, "label": said, **{key: round(float(one), 4) for key, one in numbers.items()}, **steps,
+                "labels": int(self.labels_per_task[k]),
+            }  # fmt: skip
+
+    def against(self, gold: Mapping[str, str]) -> dict[str, float]:
+        """How near the read-out and the labels' plain mean come to known numbers: correlation and root mean error."""
+        at = [k for k, name in enumerate(self.task_names) if cell_text(name) in gold]
+        if len(at) < 2:
+            raise InputError("the gold has fewer than two items that have labels.", "Give the gold of these labels.")
+        known = numbers_of(tuple(gold[cell_text(self.task_names[k])] for k in at))
+        said = {"": self.fit.estimate[at], "mean_": self.means[at]}
+        found: dict[str, float] = {"known": float(len(at))}
+        for name, one in said.items():
+            alike = np.corrcoef(one, known)[0, 1] if one.std() > 0 and known.std() > 0 else np.nan
+            found |= {f"{name}correlation": float(alike), f"{name}rmse": float(np.sqrt(np.mean((one - known) ** 2)))}
+        return found
+
+    def sentences(self) -> list[str]:
+        """What was learnt, in plain English."""
+        fit, loss = self.fit, self.answer.loss if isinstance(self.answer, Rating) else "squared"
+        bent = "Labels enter as they are: their noise does not grow with the number."
+        if fit.power != 1.0:
+            bent = (
+                f"The noise of a label grows with its distance from {fit.origin:g}: labels enter with their distance "
+                f"to the power {fit.power:g}, and what is read out is on the scale of the labels."
+            )
+        return [
+            "bias: how far above the others' numbers a worker is on average; spread: standard deviation around that; "
+            "gain: 1 if they use the scale as others do, 0 if their numbers do not follow the items, negative if they "
+            "run against them (noise: 0 is in the interval); reliability: share of the variance of their labels that "
+            "comes from the items.",
+            bent,
+            f"What is read out of an item minimises the expected {loss} error; the standard deviation of an item is "
+            f"{fit.sd.mean():.3g} on average, by the model's own word.",
+        ]
+
+    def __repr__(self) -> str:
+        return f"LearntNumbers({self.answer}, workers={len(self.worker_names)}, tasks={len(self.task_names)})"

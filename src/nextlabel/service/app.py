@@ -32,7 +32,7 @@ from nextlabel.service.metrics import Metrics
 from nextlabel.service.middleware import BodyLimitMiddleware, RequestMiddleware, request_context
 from nextlabel.service.openapi import complete_document
 from nextlabel.service.problem_details import problem_response
-from nextlabel.service.routes import audit, campaigns, health, platforms, results, tasks, work, workers
+from nextlabel.service.routes import campaigns, commands, health, platforms, results, tasks, work, workers
 from nextlabel.service.routes import webhooks as webhook_routes
 from nextlabel.service.routes.work import WorkRouter
 from nextlabel.service.settings import ServiceSettings
@@ -43,7 +43,7 @@ from nextlabel.version import __version__
 #: A process claims a webhook for so many times as long as a receiver has to reply.
 CLAIMED = 3.0
 #: Work comes first: its routes are called most, and routes are tried in order.
-PARTS = (work, campaigns, tasks, results, workers, platforms, audit, webhook_routes, health)
+PARTS = (work, campaigns, tasks, results, workers, platforms, commands, webhook_routes, health)
 ROUTERS = tuple(part.router for part in PARTS)
 
 

@@ -8,15 +8,17 @@ from anyio import to_thread
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from nextlabel.campaigns.status import CampaignLinks, JoinLink, WorkerLink
+from nextlabel.campaign.known_answers import check_drawn
+from nextlabel.campaigns.status import AuditLink, CampaignLinks, JoinLink, WorkerLink
 from nextlabel.errors import NotFoundError, TokenError
 from nextlabel.integrations import prolific
 from nextlabel.integrations.prolific import Prolific
 from nextlabel.service.app_state import app_state, link_base, link_warning
 from nextlabel.service.auth import API, CampaignId
 from nextlabel.service.limits import address_of
-from nextlabel.service.links import frame_url, join_url, revoke_links, worker_url
+from nextlabel.service.links import audit_url, frame_url, join_url, revoke_links, worker_url
 from nextlabel.service.models import (
+    AuditLinkResponse,
     BonusesQuery,
     CampaignLinksResponse,
     CreateLinksRequest,
@@ -129,3 +131,28 @@ def _links(request: Request, id: str, workers: list[str]) -> CampaignLinks:
         JoinLink(join, url, Prolific().link(url), frame_url(base, join)),
         link_warning(base) or None,
     )
+
+
+@router.post("/campaigns/{campaign}/audit/link", responses=problems(404, 409), response_model=AuditLinkResponse)
+def audit_link(campaign: CampaignId, request: Request) -> AuditLink:
+    """A link by which an expert answers the items drawn so far, without a token; it is the same until items are drawn.
+
+    It ends by ``links/revoke`` with ``audit``.
+    """
+    row = app_state(request).campaign_service.store.row(campaign)
+    check_drawn(row)
+    return _audit_link(request, campaign, len(row.rules.audit), len(row.rules.audit))
+
+
+@router.post("/campaigns/{campaign}/guarantee/link", responses=problems(404, 409), response_model=AuditLinkResponse)
+def guarantee_link(campaign: CampaignId, request: Request) -> AuditLink:
+    """A link by which an expert answers what the guarantee asks for, without a token; new items appear there.
+
+    It ends by ``links/revoke`` with ``audit``.
+    """
+    return _audit_link(request, campaign, 0, app_state(request).campaign_service.guarantees.status(campaign).to_answer)
+
+
+def _audit_link(request: Request, campaign: str, end: int, items: int) -> AuditLink:
+    base, token = link_base(request), app_state(request).links.audit_token(campaign, end)
+    return AuditLink(token, audit_url(base, token), items, link_warning(base) or None)

@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse
 
 from nextlabel.campaign.records import ImportRow
 from nextlabel.campaign.settings import columns_notes
-from nextlabel.campaigns.imports import Progress, find_import, import_status, imports_of
+from nextlabel.campaigns.imports import Progress, find_import, import_status
 from nextlabel.errors import InputError, MediaTypeError
 from nextlabel.files.tables import Format
 from nextlabel.files.tasks import TaskReader
@@ -22,14 +22,10 @@ from nextlabel.service.background import in_background
 from nextlabel.service.models import (
     AddedPredictionsResponse,
     AddedResponse,
-    GoldRequest,
-    GoldResponse,
     ImportResponse,
-    ImportsResponse,
     Name,
     PredictionsQuery,
     TasksQuery,
-    UndoAdjudicationRequest,
     to_json,
 )
 from nextlabel.service.openapi import problems
@@ -125,35 +121,6 @@ async def add_tasks(
     status = import_status(campaign_service.store, begun)
     place = f"{API}/campaigns/{id}/imports/{begun.id}"
     return JSONResponse(to_json(status), 202, {"Location": place, "Preference-Applied": "respond-async"})
-
-
-@router.post("/campaigns/{campaign}/gold", responses=problems(404), response_model=GoldResponse)
-async def set_gold(campaign: CampaignId, body: GoldRequest, request: Request) -> dict[str, Any]:
-    """Make tasks control questions by their known answers, or correct those. Workers cannot tell them from others."""
-    service, id = app_state(request).campaign_service, campaign
-    return {"changed": await to_thread.run_sync(service.set_gold, id, body.answers)}
-
-
-@router.post("/campaigns/{campaign}/adjudicate", responses=problems(404, 409), response_model=GoldResponse)
-async def adjudicate(campaign: CampaignId, body: GoldRequest, request: Request) -> dict[str, Any]:
-    """Set the answers of tasks: they are final, teach who is good, and are marked in the results."""
-    service, id = app_state(request).campaign_service, campaign
-    return {"changed": await to_thread.run_sync(service.adjudicate, id, body.answers)}
-
-
-@router.post("/campaigns/{campaign}/adjudicate/undo", responses=problems(404, 409), response_model=GoldResponse)
-async def undo_adjudication(campaign: CampaignId, body: UndoAdjudicationRequest, request: Request) -> dict[str, Any]:
-    """Let the labels decide about tasks again whose answers were set."""
-    service, id = app_state(request).campaign_service, campaign
-    return {"changed": await to_thread.run_sync(service.undo_adjudication, id, body.tasks)}
-
-
-@router.get("/campaigns/{campaign}/imports", responses=problems(404), response_model=ImportsResponse)
-def show_imports(campaign: CampaignId, request: Request) -> dict[str, Any]:
-    """Show the last imports of many tasks, and how far each has got."""
-    store, id = app_state(request).campaign_service.store, campaign
-    store.row(id)
-    return {"imports": [to_json(one) for one in imports_of(store, id)]}
 
 
 @router.get("/campaigns/{campaign}/imports/{id}", responses=problems(404), response_model=ImportResponse)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
 from anyio import to_thread
-from fastapi import APIRouter, Path, Request
+from fastapi import APIRouter, Request
 
 from nextlabel.service.app_state import app_state
 from nextlabel.service.auth import CampaignId
@@ -13,22 +13,13 @@ from nextlabel.service.models import (
     CreateWebhookRequest,
     NewWebhookResponse,
     TrialResponse,
-    WebhookResponse,
-    WebhooksResponse,
     webhook_json,
 )
 from nextlabel.service.openapi import problems
+from nextlabel.service.routes.commands import WebhookId
 from nextlabel.service.webhooks import WebhookSender, checked_url, send_trial
 
 router = APIRouter(tags=["webhooks"])
-WebhookId = Annotated[str, Path(pattern="^wh_[0-9a-f]{24}$", description="The webhook's id")]
-
-
-@router.get("/campaigns/{campaign}/webhooks", responses=problems(404), response_model=WebhooksResponse)
-def show_webhooks(campaign: CampaignId, request: Request) -> dict[str, Any]:
-    """Show the webhooks of a campaign, how far each has got, and which of them fail or were disabled."""
-    found = app_state(request).webhooks.of(campaign)
-    return {"webhooks": [webhook_json(one) for one in found]}
 
 
 @router.post(
@@ -41,18 +32,6 @@ async def create_webhook(campaign: CampaignId, body: CreateWebhookRequest, reque
     made = await to_thread.run_sync(state.webhooks.add, id, url, body.types, body.from_start)
     sender = WebhookSender(state.campaign_service.store, state.settings)
     return {"webhook": webhook_json(made), "secret": sender.secret_of(made.id)}
-
-
-@router.delete("/campaigns/{campaign}/webhooks/{id}", status_code=204, responses=problems(404), response_model=None)
-async def remove_webhook(campaign: CampaignId, id: WebhookId, request: Request) -> None:
-    """Tell an address nothing more."""
-    await to_thread.run_sync(app_state(request).webhooks.remove, campaign, id)
-
-
-@router.post("/campaigns/{campaign}/webhooks/{id}/enable", responses=problems(404), response_model=WebhookResponse)
-async def enable_webhook(campaign: CampaignId, id: WebhookId, request: Request) -> dict[str, Any]:
-    """Go on with a webhook that was disabled, or try one that fails at once. It is told all that it has missed."""
-    return webhook_json(await to_thread.run_sync(app_state(request).webhooks.enable, campaign, id))
 
 
 @router.post("/campaigns/{campaign}/webhooks/{id}/test", responses=problems(404), response_model=TrialResponse)

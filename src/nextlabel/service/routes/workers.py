@@ -13,9 +13,6 @@ from nextlabel.campaigns.worker_reports import COLUMNS, WorkerReport, cells, rep
 from nextlabel.service.app_state import app_state
 from nextlabel.service.auth import CampaignId
 from nextlabel.service.models import (
-    ChangedLabelsResponse,
-    DropLabelsRequest,
-    RestoreLabelsRequest,
     StandingRequest,
     WorkerResponse,
     WorkersQuery,
@@ -39,13 +36,6 @@ def show_workers(campaign: CampaignId, request: Request, page: Annotated[Workers
     return Response(json.dumps(found), media_type="application/json")
 
 
-@router.get("/campaigns/{campaign}/workers/agreement", responses=problems(404))
-async def show_agreement(campaign: CampaignId, request: Request) -> dict[str, Any]:
-    """Show how far the labels agree beyond chance: Krippendorff's alpha, Fleiss' and Cohen's kappa, with intervals."""
-    found = (await to_thread.run_sync(app_state(request).campaign_service.worker_reports.learnt, campaign)).agreement
-    return {} if found is None else found.as_dict()
-
-
 @router.post("/campaigns/{campaign}/workers/standing", responses=problems(404), response_model=WorkerResponse)
 async def set_standing(campaign: CampaignId, body: StandingRequest, request: Request) -> dict[str, Any]:
     """Pause, block or restore (``active``) a worker; a blocked worker's item goes to others."""
@@ -56,19 +46,3 @@ async def set_standing(campaign: CampaignId, body: StandingRequest, request: Req
         return report_of(row, service.store.row(id).config.pay_per_label)
 
     return to_json(await to_thread.run_sync(run))
-
-
-@router.post("/campaigns/{campaign}/workers/drop-labels", responses=problems(404), response_model=ChangedLabelsResponse)
-async def drop_labels(campaign: CampaignId, body: DropLabelsRequest, request: Request) -> dict[str, Any]:
-    """Leave the labels of a worker out of the results. They stay spent, and their tasks may get others."""
-    service, id = app_state(request).campaign_service, campaign
-    return to_json(await to_thread.run_sync(service.drop_labels, id, body.worker, body.reason))
-
-
-@router.post(
-    "/campaigns/{campaign}/workers/restore-labels", responses=problems(404), response_model=ChangedLabelsResponse
-)
-async def restore_labels(campaign: CampaignId, body: RestoreLabelsRequest, request: Request) -> dict[str, Any]:
-    """Take dropped labels in again; ``left`` of them find no room because their tasks have all they can have."""
-    service, id = app_state(request).campaign_service, campaign
-    return to_json(await to_thread.run_sync(service.restore_labels, id, body.worker))

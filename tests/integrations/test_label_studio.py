@@ -19,16 +19,19 @@ from hypothesis import strategies as st
 from nextlabel.campaign.external_answers import SKIPPED
 from nextlabel.cli.app import run
 from nextlabel.errors import InputError, NotFoundError
-from nextlabel.integrations.label_studio.annotators import mark_of, tab_data, user_of_tab, users_in
 from nextlabel.integrations.label_studio.api import LabelStudio, checked_url
-from nextlabel.integrations.label_studio.project import (
+from nextlabel.integrations.label_studio.bridge import (
     Control,
     answer_of,
     answers_of,
     control_of,
+    mark_of,
     prediction_rows,
+    tab_data,
     task_table,
     user_of,
+    user_of_tab,
+    users_in,
 )
 
 RECORDED = Path(__file__).parent / "recorded"

@@ -24,9 +24,8 @@ from benchmarks.live.server import free_port
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.errors import ConflictError, InputError
 from nextlabel.integrations.label_studio.api import LabelStudio
-from nextlabel.integrations.label_studio.bridge import Bridge, push_results
+from nextlabel.integrations.label_studio.bridge import Bridge, control_of, push_results
 from nextlabel.integrations.label_studio.connection import Wishes, connect, register_webhook
-from nextlabel.integrations.label_studio.project import control_of
 from nextlabel.store.sql import open_store
 
 pytestmark = pytest.mark.label_studio

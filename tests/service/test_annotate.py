@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 import pytest
 
 from nextlabel.cli.app import run
-from nextlabel.client.annotation import calls
+from nextlabel.client import annotation
 from service_fixtures import PATIENCE_S, Service, on_sqlite
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "annotate"
@@ -36,7 +36,7 @@ def there(service: Service, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Where a user would stand: in the folder of the model, with the token in the environment."""
     monkeypatch.setenv("NEXTLABEL_TOKEN", service.token)
     monkeypatch.setattr(sys, "path", list(sys.path))
-    monkeypatch.setattr(calls, "FIRST_WAIT_S", 0.01)
+    monkeypatch.setattr(annotation, "FIRST_WAIT_S", 0.01)
     monkeypatch.chdir(EXAMPLES)
     before = set(sys.modules)
     yield

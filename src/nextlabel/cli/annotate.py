@@ -20,7 +20,7 @@ from nextlabel.errors import InputError
 from nextlabel.prose import counted
 
 if TYPE_CHECKING:
-    from nextlabel.client.annotation.campaign import AnnotatedCampaign, Outcome
+    from nextlabel.client.annotation import AnnotatedCampaign, Outcome
 
 TOKEN = "NEXTLABEL_TOKEN"
 #: Times that a request to a service is sent before the run ends: some minutes, so that a restart does not end it.
@@ -66,9 +66,17 @@ def annotate(
 ) -> None:
     """Have a function or a learner of yours label tasks as worker model:NAME. Ctrl-C stops it; nothing is lost."""
     needs_service()
-    from nextlabel.client.annotation.calls import ModelCalls, Pace, default_name, is_learner, load_model
-    from nextlabel.client.annotation.learning import Learning, learn_along
-    from nextlabel.client.annotation.predicting import buy_labels, predict_tasks
+    from nextlabel.client.annotation import (
+        Learning,
+        ModelCalls,
+        Pace,
+        buy_labels,
+        default_name,
+        is_learner,
+        learn_along,
+        load_model,
+        predict_tasks,
+    )
 
     found, called, price = load_model(model), name or default_name(model), number_of("--cost", cost)
     if is_learner(found):

@@ -73,6 +73,7 @@ def connect(
     """
     needs_service()
     from nextlabel.integrations.label_studio.api import LabelStudio
+    from nextlabel.integrations.label_studio.bridge import control_of
     from nextlabel.integrations.label_studio.connection import (
         Wishes,
         connect,
@@ -80,7 +81,6 @@ def connect(
         read_project,
         register_webhook,
     )
-    from nextlabel.integrations.label_studio.project import control_of
     from nextlabel.service.run import serve as run
     from nextlabel.service.settings import ServiceSettings
     from nextlabel.web.pages import mount_pages
@@ -157,9 +157,8 @@ def push_results(
     """
     with service_at(db) as service:
         from nextlabel.integrations.label_studio.api import LabelStudio
-        from nextlabel.integrations.label_studio.bridge import push_results
+        from nextlabel.integrations.label_studio.bridge import control_of, push_results
         from nextlabel.integrations.label_studio.connection import campaign_of_project, read_project
-        from nextlabel.integrations.label_studio.project import control_of
 
         with LabelStudio(url, token) as studio:
             found = read_project(studio, project)

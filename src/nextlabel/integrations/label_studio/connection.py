@@ -26,10 +26,8 @@ from nextlabel.campaign.rows import CampaignRow, checked_campaign_id
 from nextlabel.campaign.settings import ALL, CampaignSettings
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.errors import ConflictError, InputError, NotFoundError, TokenError, UnavailableError
-from nextlabel.integrations.label_studio.annotators import Annotators, Tabs
 from nextlabel.integrations.label_studio.api import LabelStudio
-from nextlabel.integrations.label_studio.bridge import Bridge
-from nextlabel.integrations.label_studio.project import Control, control_of
+from nextlabel.integrations.label_studio.bridge import Annotators, Bridge, Control, Tabs, control_of
 from nextlabel.prose import listed
 
 #: Annotations that Label Studio must allow for one task: it hands a task out until it has so many.

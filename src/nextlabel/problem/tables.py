@@ -52,7 +52,7 @@ from nextlabel.problem.tasks import beta_of_score
 from nextlabel.problem.workers import WorkerType, one_coin
 
 Table = dict[str, Any]
-WORKER_KEYS = ("accuracy", "confusion", "prior", "supply", "arrival_rate", "count", "cost")
+WORKER_KEYS = ("sd", "accuracy", "confusion", "prior", "supply", "arrival_rate", "count", "cost")
 WAYS = ("accuracy", "confusion", "prior")
 
 

@@ -32,8 +32,9 @@ PROBLEM_KEYS = (
     "label_cost",
     "tasks",
     "workers",
+    "question",
 )
-TASK_KEYS = ("count", "prior", "threshold", "reward", "scores")
+TASK_KEYS = ("count", "sd", "prior", "threshold", "reward", "scores")
 SCORE_KEYS = ("file", "column", "strength", "accuracy")
 
 #: Is called with a sentence about a change to the input.
@@ -58,6 +59,11 @@ def read_problem_table(path: str | Path) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         raise FileFormatError(f"{path} is not TOML: {error}.", "See docs/guide.md for an example.") from error
     known_keys(table, PROBLEM_KEYS, str(path))
+    kind = table["question"].get("answer") if isinstance(table.get("question"), dict) else table.get("question")
+    if kind not in (None, "choice", "number"):
+        raise FileFormatError(
+            f"the answer to the question in {path} is {kind!r}.", 'Write answer = "number" or "choice".'
+        )
     tasks = table.get("tasks", [])
     if not isinstance(tasks, list) or not all(isinstance(t, dict) for t in tasks):
         raise FileFormatError(f"'tasks' in {path} is not an array of tables.", "Write [[tasks]] above each class.")
@@ -74,6 +80,11 @@ def read_problem_table(path: str | Path) -> dict[str, Any]:
     return table
 
 
+def is_number(table: dict[str, Any]) -> bool:
+    """Whether the problem asks for numbers (``solve.numbers``)."""
+    return bool(table.get("question", {}).get("answer") == "number")
+
+
 def problem_from_table(
     table: dict[str, Any], say: Say = warnings.warn, reports: list[TableSummary] | None = None
 ) -> Problem:
@@ -81,6 +92,12 @@ def problem_from_table(
 
     ``say`` is called for scores that were moved; ``reports`` takes up what was met in each file of scores.
     """
+    if is_number(table):
+        raise ProblemError(
+            "the question is for numbers, which this command cannot plan.", "Use bound, exact or simulate."
+        )
+    if any("sd" in entry for name in ("tasks", "workers") for entry in table.get(name, [])):
+        raise ProblemError("sd is for numbers.", 'Write [question] with answer = "number", or leave sd out.')
     if "budget" not in table:
         raise ProblemError("the problem has no budget.", "Give --budget N or budget = N in the file.")
     notes: list[str] = []

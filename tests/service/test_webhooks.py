@@ -369,7 +369,7 @@ class TestAddresses:
             check_addresses(url, ["93.184.216.34", "10.0.0.1"], ServiceSettings())
         check_addresses(url, ["10.0.0.1"], ServiceSettings(webhook_hosts="example.org"))
         assert checked_url("http://hooks.internal:8080/x", ServiceSettings(webhook_hosts="hooks.internal:8080"))
-        with pytest.raises(InputError, match="webhook host"):
+        with pytest.raises(InputError, match="is not a host name"):
             ServiceSettings(webhook_hosts="a/b")
 
 

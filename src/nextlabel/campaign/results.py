@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -23,6 +22,7 @@ from nextlabel.beliefs.simplex import nodes_of, simplex
 from nextlabel.campaign.rows import CampaignRow, LeaseRow, TaskRow, is_prediction
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.transitions import LeaseStatus
+from nextlabel.prose import iso
 
 #: Beliefs are worked out this many labels deep at a time.
 STEP = 8
@@ -184,8 +184,8 @@ def given_labels(
             task=keys[lease.task],
             worker=lease.worker,
             label=None if lease.label is None else names[lease.label],
-            started=None if predicted else moment(lease.leased_at),
-            submitted=None if predicted or lease.label is None or lease.ended_at is None else moment(lease.ended_at),
+            started=None if predicted else iso(lease.leased_at),
+            submitted=None if predicted or lease.label is None or lease.ended_at is None else iso(lease.ended_at),
             state=lease.status,
             counted=bool(lease.counted),
             dropped=left_out,
@@ -201,8 +201,3 @@ def _marked(leases: Iterable[LeaseRow], dropped_models: Collection[str]) -> Iter
     for lease in leases:
         predicted = is_prediction(lease.id)
         yield lease, predicted, lease.dropped or (predicted and lease.worker in dropped_models)
-
-
-def moment(seconds: float) -> str:
-    """A time in UTC, e.g. 2026-07-01T12:00:00.000Z."""
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

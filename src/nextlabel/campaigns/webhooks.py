@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.notices import Notice, notice_table
-from nextlabel.campaign.results import label_counts, moment
+from nextlabel.campaign.results import label_counts
 from nextlabel.campaign.webhooks import (
     MOST_WEBHOOKS,
     TEST,
@@ -29,6 +29,7 @@ from nextlabel.campaign.webhooks import (
     types_told,
 )
 from nextlabel.errors import ConflictError, NotFoundError
+from nextlabel.prose import iso
 from nextlabel.store.sql import SqlStore
 
 #: Seconds before the next try after one failure, two in a row, and so on; the last one from then on.
@@ -235,4 +236,4 @@ def _message(campaign: str, event: Event, type: str, data: dict[str, Any]) -> Me
 
 def body_of(message: Message) -> dict[str, Any]:
     """The body of a message, as JSON."""
-    return {"type": message.type, "timestamp": moment(message.at), "data": message.data}
+    return {"type": message.type, "timestamp": iso(message.at), "data": message.data}

@@ -29,7 +29,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from nextlabel.campaign.results import moment
 from nextlabel.campaign.rows import CampaignRow, WorkerRow
 from nextlabel.campaign.states import PREFIX, Standing
 from nextlabel.crowd.agreement import Agreement, measure
@@ -38,6 +37,7 @@ from nextlabel.crowd.copying import find_copying
 from nextlabel.crowd.fit import CrowdLabels, fit_crowd
 from nextlabel.crowd.skill import accuracies, flags_by_worker
 from nextlabel.errors import BusyError
+from nextlabel.prose import iso
 
 if TYPE_CHECKING:
     from nextlabel.campaigns.service import CampaignService
@@ -130,7 +130,7 @@ def report_of(row: WorkerRow, pay: float = 0.0, skill: Skill | None = None) -> W
 def cells(report: WorkerReport) -> list[Any]:
     """A line of the file, in the order of ``COLUMNS``."""
     values = asdict(replace(report, seconds=round(report.seconds, 3)))
-    values |= {"flags": "; ".join(report.flags), "last_at": moment(report.last_at)}
+    values |= {"flags": "; ".join(report.flags), "last_at": iso(report.last_at)}
     return [round(one, 6) if isinstance(one, float) else one for one in values.values()]
 
 

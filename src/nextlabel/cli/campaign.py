@@ -508,32 +508,15 @@ def _events(service: CampaignService, id: str, after: int, limit: int | None) ->
 
 def _results(service: CampaignService, id: str, form: Form) -> tuple[list[str], Iterator[Row]]:
     """The columns of a file, and one object per task; its payload last, in CSV the columns that it came with."""
-    from nextlabel.campaigns.frames import result_table
+    from nextlabel.campaigns.frames import ResultTable, result_table
 
-    table = result_table(service, id) if form == "csv" else None
-    names = [] if table is None else table.names
-    counts = [f"count_{name}" for name in service.store.row(id).config.labels]
-    known = ["task", "label", "probability", "labels", *counts, "in_flight", "closed_by", "closed_reason"]
-    known += ["control", "source"]
-    header = [*known, *names]
+    whole = form == "csv"
+    table = result_table(service, id) if whole else ResultTable(service.store.row(id).config.labels, ())
     rows = (
-        {
-            "task": result.task,
-            "label": result.label,
-            "probability": round(result.probability, 6),
-            "labels": result.labels,
-            **dict(zip(counts, result.counts.values(), strict=True)),
-            "in_flight": result.in_flight,
-            "closed_by": result.closed_by,
-            "closed_reason": result.closed_reason,
-            "control": result.control,
-            "source": result.source,
-            **({} if table is None else dict(zip(names, table.originals(result), strict=True))),
-            **({"payload": result.payload} if table is None else {}),
-        }
-        for result in service.results(id)
+        {**dict(zip(table.header, table.cells(one), strict=whole)), **({} if whole else {"payload": one.payload})}
+        for one in service.results(id)
     )
-    return header, rows
+    return table.header, rows
 
 
 def _labels(service: CampaignService, id: str, unanswered: bool, dropped: bool) -> tuple[list[str], Iterator[Row]]:
@@ -685,7 +668,7 @@ def _link(service: CampaignService, id: str, public_url: str | None) -> dict[str
     """The link for an expert, and a warning about its address if there is one."""
     from nextlabel.campaign.known_answers import check_drawn
     from nextlabel.service.app_state import link_warning
-    from nextlabel.service.links import LinkSigner, audit_url
+    from nextlabel.service.links import LinkSigner, link_url
     from nextlabel.service.settings import ServiceSettings
 
     row = service.store.row(id)
@@ -694,7 +677,7 @@ def _link(service: CampaignService, id: str, public_url: str | None) -> dict[str
     settings = ServiceSettings(public_url=public_url)
     end = 0 if row.rules.guarantee else len(row.rules.audit)
     token = LinkSigner.of(service.store, settings.key_file).audit_token(id, end)
-    return {"link": audit_url(settings.base_url, token), "warning": link_warning(settings.base_url) or None}
+    return {"link": link_url(settings.base_url, token), "warning": link_warning(settings.base_url) or None}
 
 
 #: Workers in the table on the screen.
@@ -809,14 +792,14 @@ def links(
     refuse_idle(context, ["join", "audit"], "--revoke")
     with service_at(db) as service:
         from nextlabel.service.app_state import link_warning
-        from nextlabel.service.links import LinkSigner, join_url, worker_url
+        from nextlabel.service.links import LinkSigner, link_url
         from nextlabel.service.settings import ServiceSettings
 
         service.store.row(id)
         settings = ServiceSettings(public_url=public_url)
         base, signer = settings.base_url, LinkSigner.of(service.store, settings.key_file)
-        made = {worker: worker_url(base, signer.worker_token(id, worker)) for worker in workers or []}
-        address, warning = join_url(base, signer.join_token(id)), link_warning(base)
+        made = {worker: link_url(base, signer.worker_token(id, worker)) for worker in workers or []}
+        address, warning = link_url(base, signer.join_token(id)), link_warning(base)
     if warning:
         say(f"warning: {warning}")
     if as_json:

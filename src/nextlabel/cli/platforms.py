@@ -61,13 +61,13 @@ def study(
 def _prolific(service: CampaignService, id: str, public_url: str | None) -> tuple[dict[str, object], str]:
     from nextlabel.integrations.prolific import Prolific
     from nextlabel.service.app_state import link_warning
-    from nextlabel.service.links import LinkSigner, join_url
+    from nextlabel.service.links import LinkSigner, link_url
     from nextlabel.service.routes.platforms import hook_url
     from nextlabel.service.settings import ServiceSettings
 
     row, settings = service.store.row(id), ServiceSettings(public_url=public_url)
     token = LinkSigner.of(service.store, settings.key_file).join_token(id)
-    address = Prolific().link(join_url(settings.base_url, token))
+    address = Prolific().link(link_url(settings.base_url, token))
     hook, code = hook_url(settings.base_url), row.config.completion_code
     notes = _warned([*_notes_on(row, needs_code=True), link_warning(settings.base_url)])
     fields: dict[str, object] = {"study_url": address, "completion_code": code, "hook": hook, "warnings": notes}
@@ -76,11 +76,11 @@ def _prolific(service: CampaignService, id: str, public_url: str | None) -> tupl
 
 def _mturk(service: CampaignService, id: str, public_url: str | None, height: int) -> tuple[dict[str, object], str]:
     from nextlabel.integrations.mturk import external_question
-    from nextlabel.service.links import LinkSigner, frame_url
+    from nextlabel.service.links import LinkSigner, link_url
     from nextlabel.service.settings import ServiceSettings
 
     row, settings = service.store.row(id), ServiceSettings(public_url=public_url)
-    address = frame_url(settings.base_url, LinkSigner.of(service.store, settings.key_file).join_token(id))
+    address = link_url(settings.base_url, LinkSigner.of(service.store, settings.key_file).join_token(id), "f")
     xml = external_question(address, height)
     plain = f"MTurk shows pages by https alone, and this one is at {settings.base_url}. Give --public-url."
     notes = _warned([*_notes_on(row, needs_code=False), "" if settings.is_https else plain])

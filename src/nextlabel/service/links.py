@@ -183,24 +183,12 @@ def is_participant(text: str) -> bool:
     return _PARTICIPANT.fullmatch(text) is not None
 
 
-def worker_url(base: str, token: str) -> str:
-    """The address of the worker's page."""
-    return f"{base}/w/{token}"
+def link_url(base: str, token: str, page: str = "") -> str:
+    """The address that a token opens: a worker's page, that of a platform, which adds the worker's id, or an audit's.
 
-
-def join_url(base: str, token: str) -> str:
-    """The address for a platform, which adds the worker's id (``integrations.platform``)."""
-    return f"{base}/j/{token}"
-
-
-def frame_url(base: str, token: str) -> str:
-    """The address of an external question of Mechanical Turk, which shows it in a frame."""
-    return f"{base}/f/{token}"
-
-
-def audit_url(base: str, token: str) -> str:
-    """The address at which an expert answers the items of an audit."""
-    return f"{base}/a/{token}"
+    ``page`` is "f" for an external question of Mechanical Turk, which shows the platform's page in a frame.
+    """
+    return f"{base}/{page or token[0]}/{token}"
 
 
 def revoke_links(store: SqlStore, campaign: str, workers: Iterable[str], join: bool, audit: bool = False) -> None:

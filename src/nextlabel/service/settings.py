@@ -3,21 +3,63 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import AfterValidator, Field, ValidationError, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from nextlabel.errors import InputError
 from nextlabel.integrations.prolific import Prolific
 
-LEVELS = ("debug", "info", "warning", "error")
 MIB = 1 << 20
 PREFIX = "NEXTLABEL_"
 _HOST = re.compile(r"[a-z0-9.-]{1,253}(?::[0-9]{1,5})?")
 #: A host is reached by https, unless its address says http, for tests.
 _ORIGIN = re.compile(rf"(?:https?://)?{_HOST.pattern}")
+
+
+def _checked_host(host: str) -> str:
+    if not host or any(c.isspace() for c in host):
+        raise InputError(f"host {host!r} is not an address.", "Give e.g. 127.0.0.1.")
+    return host
+
+
+def _checked_url(url: str) -> str:
+    parts = urlsplit(url)
+    if url and (parts.scheme not in ("http", "https") or not parts.netloc or parts.query or parts.fragment):
+        raise InputError(f"public address {url!r} is not that of a site.", "Give e.g. https://labels.example.org.")
+    return url.rstrip("/")
+
+
+def _checked_names(hosts: str, pattern: re.Pattern[str], hint: str) -> str:
+    """Host names between commas, in small letters."""
+    names = [name.lower().rstrip("/") for name in _listed(hosts)]
+    for name in names:
+        if pattern.fullmatch(name) is None:
+            raise InputError(f"{name!r} is not a host name.", hint)
+    return ", ".join(names)
+
+
+def _checked_drops(statuses: str) -> str:
+    names = [Prolific().normal_status(name) for name in _listed(statuses)]
+    for name in names:
+        if Prolific().meaning_of(name) == "keeps":
+            raise InputError(f"{name!r} is not a status that ends a submission.", "Give e.g. RETURNED.")
+    return ", ".join(names)
+
+
+def _listed(text: str) -> list[str]:
+    """What stands between commas."""
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _names(pattern: re.Pattern[str], hint: str) -> Any:
+    return AfterValidator(lambda hosts: _checked_names(hosts, pattern, hint))
+
+
+Hosts = Annotated[str, _names(_HOST, "Give e.g. app.prolific.com or hooks.internal:8080, separated by commas.")]
+Origins = Annotated[str, _names(_ORIGIN, "Give e.g. worker.mturk.com, separated by commas.")]
 
 
 class ServiceSettings(BaseSettings):
@@ -37,9 +79,9 @@ class ServiceSettings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="forbid")
 
-    host: str = "127.0.0.1"
+    host: Annotated[str, AfterValidator(_checked_host)] = "127.0.0.1"
     port: int = Field(8000, ge=0, le=65_535)
-    public_url: str = ""
+    public_url: Annotated[str, AfterValidator(_checked_url)] = ""
     processes: int = Field(1, ge=1)
     max_body_bytes: int = Field(MIB, ge=1)
     max_upload_bytes: int = Field(512 * MIB, ge=1)
@@ -53,18 +95,18 @@ class ServiceSettings(BaseSettings):
     failed_sign_ins_per_minute: int = Field(10, ge=1)
     trusted_proxies: str = "127.0.0.1, ::1"
     cookie_secure: bool | None = None
-    log_level: str = "info"
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
     open_metrics: bool = False
     shutdown_seconds: int = Field(10, ge=1)
     key_file: str = ""
-    completion_hosts: str = "app.prolific.com, app.prolific.co"
-    frame_hosts: str = (
+    completion_hosts: Hosts = "app.prolific.com, app.prolific.co"
+    frame_hosts: Origins = (
         "worker.mturk.com, workersandbox.mturk.com, www.mturk.com, requester.mturk.com, requestersandbox.mturk.com"
     )
-    submit_hosts: str = "www.mturk.com, workersandbox.mturk.com"
+    submit_hosts: Origins = "www.mturk.com, workersandbox.mturk.com"
     prolific_secret: str = ""
-    prolific_drops: str = ""
-    webhook_hosts: str = ""
+    prolific_drops: Annotated[str, AfterValidator(_checked_drops)] = ""
+    webhook_hosts: Hosts = ""
     webhook_seconds: float = Field(10.0, ge=1, le=60)
 
     def __init__(self, **given: Any) -> None:
@@ -78,56 +120,6 @@ class ServiceSettings(BaseSettings):
                 f"{name} {str(first['input'])[:80]!r} is not allowed: {first['msg'][:1].lower()}{first['msg'][1:]}.",
                 f"Set it by a flag or by {PREFIX}{name.upper()}.",
             ) from None
-
-    @field_validator("host")
-    @classmethod
-    def _check_host(cls, host: str) -> str:
-        if not host or any(c.isspace() for c in host):
-            raise InputError(f"host {host!r} is not an address.", "Give e.g. 127.0.0.1.")
-        return host
-
-    @field_validator("log_level")
-    @classmethod
-    def _check_level(cls, level: str) -> str:
-        if level not in LEVELS:
-            raise InputError(f"log level {level!r} is unknown.", f"Use one of {', '.join(LEVELS)}.")
-        return level
-
-    @field_validator("public_url")
-    @classmethod
-    def _check_url(cls, url: str) -> str:
-        parts = urlsplit(url)
-        if url and (parts.scheme not in ("http", "https") or not parts.netloc or parts.query or parts.fragment):
-            raise InputError(f"public address {url!r} is not that of a site.", "Give e.g. https://labels.example.org.")
-        return url.rstrip("/")
-
-    @field_validator("completion_hosts")
-    @classmethod
-    def _check_hosts(cls, hosts: str) -> str:
-        return _checked_hosts("completion host", hosts, "Give e.g. app.prolific.com.")
-
-    @field_validator("webhook_hosts")
-    @classmethod
-    def _check_webhook_hosts(cls, hosts: str) -> str:
-        return _checked_hosts("webhook host", hosts, "Give e.g. hooks.internal:8080.")
-
-    @field_validator("frame_hosts", "submit_hosts")
-    @classmethod
-    def _check_origins(cls, hosts: str) -> str:
-        names = [name.lower().rstrip("/") for name in _listed(hosts)]
-        for name in names:
-            if _ORIGIN.fullmatch(name) is None:
-                raise InputError(f"{name!r} is not a host name.", "Give e.g. worker.mturk.com, separated by commas.")
-        return ", ".join(names)
-
-    @field_validator("prolific_drops")
-    @classmethod
-    def _check_drops(cls, statuses: str) -> str:
-        names = [Prolific().normal_status(name) for name in _listed(statuses)]
-        for name in names:
-            if Prolific().meaning_of(name) == "keeps":
-                raise InputError(f"{name!r} is not a status that ends a submission.", "Give e.g. RETURNED.")
-        return ", ".join(names)
 
     @model_validator(mode="after")
     def _default_cookies(self) -> ServiceSettings:
@@ -174,20 +166,6 @@ class ServiceSettings(BaseSettings):
     def environment(self) -> dict[str, str]:
         """The variables from which another process reads the same settings."""
         return {PREFIX + name.upper(): str(value) for name, value in self.model_dump().items()}
-
-
-def _checked_hosts(role: str, hosts: str, hint: str) -> str:
-    """Host names between commas."""
-    names = [name.strip().lower() for name in hosts.split(",") if name.strip()]
-    for name in names:
-        if _HOST.fullmatch(name) is None:
-            raise InputError(f"{role} {name!r} is not a host name.", hint)
-    return ", ".join(names)
-
-
-def _listed(text: str) -> list[str]:
-    """What stands between commas."""
-    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def _origins(hosts: str) -> tuple[str, ...]:

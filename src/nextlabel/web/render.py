@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-import mimetypes
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import urlsplit
 
 from fastapi import FastAPI, Request
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, Response
+from starlette.staticfiles import StaticFiles
+from starlette.types import Scope
 
 from nextlabel.errors import NotAllowedError
 from nextlabel.service.app_state import app_state
@@ -83,45 +83,31 @@ def page(
     return HTMLResponse(render(template, **context), status, {**safe, **(headers or {})})
 
 
-class StaticFile(NamedTuple):
-    """One file, ready to be sent."""
+class Static(StaticFiles):
+    """Style sheets and scripts: kept for ever at the address of their version, asked for again at any other."""
 
-    data: bytes
-    media_type: str
-    version: str
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        """A file."""
+        response = await super().get_response(path, scope)
+        is_version = scope["query_string"] == f"v={version_of(path)}".encode()
+        response.headers["cache-control"] = CACHE_FOREVER if is_version else REVALIDATE
+        return response
 
 
 @cache
-def static_files() -> dict[str, StaticFile]:
-    """All files, by their path in the folder."""
-    return {path.relative_to(FOLDER).as_posix(): _read(path) for path in sorted(FOLDER.rglob("*")) if path.is_file()}
+def version_of(name: str) -> str:
+    """What changes with the content of a file."""
+    return hashlib.sha256((FOLDER / name).read_bytes()).hexdigest()[:12]
 
 
 def static_url(name: str) -> str:
     """The address of a file."""
-    return f"{ADDRESS}/{name}?v={static_files()[name].version}"
+    return f"{ADDRESS}/{name}?v={version_of(name)}"
 
 
 def mount_static(app: FastAPI) -> None:
     """Serve the files."""
-    app.add_api_route(f"{ADDRESS}/{{name:path}}", _serve, methods=["GET", "HEAD"], include_in_schema=False)
-
-
-async def _serve(name: str, request: Request) -> Response:
-    file = static_files().get(name)
-    if file is None:
-        raise HTTPException(404)
-    versioned = request.query_params.get("v") == file.version
-    headers = {"cache-control": CACHE_FOREVER if versioned else REVALIDATE, "etag": f'"{file.version}"'}
-    if request.headers.get("if-none-match") == headers["etag"]:
-        return Response(status_code=304, headers=headers)
-    return Response(file.data, headers=headers, media_type=file.media_type)
-
-
-def _read(path: Path) -> StaticFile:
-    data = path.read_bytes()
-    kind = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
-    return StaticFile(data, kind, hashlib.sha256(data).hexdigest()[:12])
+    app.mount(ADDRESS, Static(directory=FOLDER))
 
 
 def check_origin(request: Request) -> None:

@@ -16,7 +16,7 @@ from nextlabel.integrations.prolific import Prolific
 from nextlabel.service.app_state import app_state, link_base, link_warning
 from nextlabel.service.auth import API, CampaignId
 from nextlabel.service.limits import address_of
-from nextlabel.service.links import audit_url, frame_url, join_url, revoke_links, worker_url
+from nextlabel.service.links import link_url, revoke_links
 from nextlabel.service.models import (
     AuditLinkResponse,
     BonusesQuery,
@@ -124,11 +124,11 @@ def _links(request: Request, id: str, workers: list[str]) -> CampaignLinks:
     state, base = app_state(request), link_base(request)
     tokens = [(worker, state.links.worker_token(id, worker)) for worker in workers]
     join = state.links.join_token(id)
-    url = join_url(base, join)
+    url = link_url(base, join)
     return CampaignLinks(
         id,
-        tuple(WorkerLink(worker, token, worker_url(base, token)) for worker, token in tokens),
-        JoinLink(join, url, Prolific().link(url), frame_url(base, join)),
+        tuple(WorkerLink(worker, token, link_url(base, token)) for worker, token in tokens),
+        JoinLink(join, url, Prolific().link(url), link_url(base, join, "f")),
         link_warning(base) or None,
     )
 
@@ -155,4 +155,4 @@ def guarantee_link(campaign: CampaignId, request: Request) -> AuditLink:
 
 def _audit_link(request: Request, campaign: str, end: int, items: int) -> AuditLink:
     base, token = link_base(request), app_state(request).links.audit_token(campaign, end)
-    return AuditLink(token, audit_url(base, token), items, link_warning(base) or None)
+    return AuditLink(token, link_url(base, token), items, link_warning(base) or None)

@@ -9,7 +9,7 @@ from starlette.responses import RedirectResponse, Response
 from nextlabel.errors import InputError, NextlabelError, NotAllowedError, NotFoundError
 from nextlabel.service.app_state import link_base, link_warning
 from nextlabel.service.auth import CampaignId
-from nextlabel.service.links import audit_url, revoke_links
+from nextlabel.service.links import link_url, revoke_links
 from nextlabel.web.dashboard.access import GuardedRoute, rights_of
 from nextlabel.web.dashboard.formatting import sentence, title_of
 from nextlabel.web.dashboard.routes.campaign import fields_of
@@ -63,7 +63,7 @@ def _page(request: Request, id: str, problem: str = "", status: int = 200) -> Re
     following = next((one for one in items if one.label is None), None)
     return page(
         "dashboard/audit.html", status, row=row, title=title_of(row), rights=rights, problem=problem,
-        link=audit_url(base, token) if token else "", warning=link_warning(base),
+        link=link_url(base, token) if token else "", warning=link_warning(base),
         drawn=len(items), answered=sum(one.label is not None for one in items), item=following,
         fields=[] if following is None else fields_of(following.payload),
     )  # fmt: skip

@@ -18,7 +18,7 @@ from nextlabel.integrations.platforms import PLATFORMS, PlatformName
 from nextlabel.prose import counted, listed
 from nextlabel.service.app_state import app_state, link_base, link_warning
 from nextlabel.service.auth import CampaignId
-from nextlabel.service.links import frame_url, join_url, revoke_links, worker_url
+from nextlabel.service.links import link_url, revoke_links
 from nextlabel.service.routes.platforms import bonus_file, hook_url
 from nextlabel.service.webhooks import WebhookSender, checked_url, send_trial
 from nextlabel.web.dashboard.access import GuardedRoute, when_refused
@@ -81,7 +81,7 @@ def _create(request: Request, campaign: str, text: str, names: list[str]) -> Res
     when_refused(request, lambda problem: _links_page(request, campaign, text, problem=problem, status=422))
     _check_number(names)
     base, links = link_base(request), app_state(request).links
-    made = [(name, worker_url(base, links.worker_token(campaign, name))) for name in names]
+    made = [(name, link_url(base, links.worker_token(campaign, name))) for name in names]
     return _links_page(request, campaign, text, made)
 
 
@@ -97,7 +97,7 @@ def _links_page(
 ) -> Response:
     state, id = app_state(request), campaign
     row = dashboard_state(request).store.row(id)
-    join = join_url(link_base(request), state.links.join_token(id))
+    join = link_url(link_base(request), state.links.join_token(id))
     return page(
         "dashboard/links.html", status, row=row, title=title_of(row), given=text, links=links or [], problem=problem,
         done=done, new=new, join=join, prolific=prolific.Prolific().link(join), platforms=PLATFORMS,
@@ -147,14 +147,14 @@ def _platforms_page(request: Request, id: str, problem: str = "", done: str = ""
     state = app_state(request)
     row = dashboard_state(request).store.row(id)
     base, token = link_base(request), state.links.join_token(id)
-    frame = frame_url(base, token)
+    frame = link_url(base, token, "f")
     drawn = (prolific.Prolific.name, mturk.MechanicalTurk.name)
-    others = [(one, one.link(join_url(base, token))) for one in PLATFORMS.values() if one.name not in drawn]
+    others = [(one, one.link(link_url(base, token))) for one in PLATFORMS.values() if one.name not in drawn]
     known = state.campaign_service.visits
     visits = state.campaign_service.store.visits.of(id)
     return page(
         "dashboard/platforms.html", status, row=row, title=title_of(row), problem=problem, done=done,
-        study=prolific.Prolific().link(join_url(base, token)), hook=hook_url(base),
+        study=prolific.Prolific().link(link_url(base, token)), hook=hook_url(base),
         unconfirmed=known.unconfirmed(id, prolific.Prolific.name) if row.config.pay_per_label > 0 else "",
         takes_events=bool(state.settings.prolific_secrets), visits=visits[::-1][:SHOWN], total=len(visits),
         question=mturk.external_question(frame), others=others,

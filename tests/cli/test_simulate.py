@@ -67,7 +67,7 @@ class TestJson:
         answer = call(*FAST, "--json", "--out", str(tmp_path / "out"))
         assert answer.code == 0
         assert answer.json["policies"]
-        assert "Wrote table, figure and manifest" in answer.err
+        assert "Wrote policies.csv, policies.png, manifest.json" in answer.err
 
     def test_same_seed_same_digits(self, call: Any) -> None:
         def digits(*more: str) -> list[Any]:

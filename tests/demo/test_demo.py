@@ -14,8 +14,20 @@ from benchmarks.live.server import free_port
 from nextlabel.campaigns.facade import Campaign
 from nextlabel.cli.app import run
 from nextlabel.crowd.skill import AGAINST, AT_CHANCE
-from nextlabel.demo.outcome import OVERLAPS, USUAL, Overlap, fixed_overlap, level, outcome
-from nextlabel.demo.sample import CONTRARIAN, LABELS, PEOPLE, SPAMMER, items, prediction
+from nextlabel.demo import (
+    CONTRARIAN,
+    LABELS,
+    OVERLAPS,
+    PEOPLE,
+    SPAMMER,
+    USUAL,
+    Overlap,
+    fixed_overlap,
+    items,
+    level,
+    outcome,
+    prediction,
+)
 
 
 def test_demo_ends_with_a_certificate_and_leaves_what_it_says(
@@ -69,7 +81,7 @@ def test_the_spammer_and_the_contrarian_are_found() -> None:
 
 def test_fixed_overlap_with_people_who_are_always_right(monkeypatch: pytest.MonkeyPatch) -> None:
     sure = [replace(person, right=(1.0, 1.0)) for person in PEOPLE]
-    monkeypatch.setattr("nextlabel.demo.outcome.PEOPLE", sure)
+    monkeypatch.setattr("nextlabel.demo.PEOPLE", sure)
     sample = items(30, 1)
     truths = [(item.id, "model:keywords", item.truth) for item in sample]
     for one in fixed_overlap(sample, truths, [(60, 0.5), (90, 1.0)], 0, lambda share: None):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -11,7 +10,7 @@ import typer
 
 from nextlabel.cli.numbers import show_numbers
 from nextlabel.cli.options import JOBS, Jobs, Json, Out, Prices, Seed, refuse_idle, text, whole
-from nextlabel.cli.output import check_outputs, command_line, print_json, print_table, say, working
+from nextlabel.cli.output import check_outputs, command_line, deliver, say, working
 from nextlabel.cli.problem_options import ProblemFlags, describe, problem_fields, takes_problem
 from nextlabel.errors import InputError
 from nextlabel.prose import counted
@@ -103,7 +102,7 @@ def simulate(
         from nextlabel.policies.registry import make_policy
         from nextlabel.simulation.crowd import turned_bound
         from nextlabel.simulation.engine import Engine
-        from nextlabel.simulation.report import write_report
+        from nextlabel.simulation.report import difference_rows, policy_rows, study_report
         from nextlabel.simulation.study import default_replications
         from nextlabel.simulation.study import simulate as run_study
         from nextlabel.solve.bound import upper_bound
@@ -129,43 +128,20 @@ def simulate(
             channels=channels,
             progress=progress,
         )
-    seconds = perf_counter() - begin
-    if out is not None:
-        more: dict[str, Any] = {"prices": prices, "engine": engine, "jobs": jobs, "most_labels": most_labels}
-        if problem.workers:
-            more |= _crowd_fields(study, turn_away, channels)
-        write_report(study, Path(out), command=command_line(context), started=started, seconds=seconds, **more)
-    if as_json:
-        told = _crowd_fields(study, turn_away, channels) if problem.workers else {}
-        print_json({**_as_dict(study, prices, seconds), **told, "read": read})
-    else:
-        _show(study)
-        if problem.workers:
-            say(f"{_crowd_sentence(turn_away, channels)} {study.bound.assumes}")
+    told = {"turn_away": turn_away, "channels": channels or "known", "assumes": study.bound.assumes}
+    run = {"prices": prices, "seconds": perf_counter() - begin, **(told if problem.workers else {})}
+    fields = {
+        "bound_per_task": study.bound.per_task, "policies": policy_rows(study), "differences": difference_rows(study),
+        "replications": study.replications, "seed": study.seed, "pending": study.pending, **run,
+        "problem": problem_fields(problem), "read": read,
+    }  # fmt: skip
+    about = {"command": command_line(context), "started": started, **run, "engine": engine, "jobs": jobs}
+    title = f"Simulation of {counted(study.replications, 'replication')}: {describe(problem, study.pending)}"
+    report = study_report(study, title, fields, {**about, "most_labels": most_labels})
+    deliver(report, context, out=out, page=None, as_json=as_json)
+    if problem.workers and not as_json:
+        say(f"{_crowd_sentence(turn_away, channels)} {study.bound.assumes}")
     _warn(study)
-    if out is not None:
-        say(f"Wrote table, figure and manifest to {out}.")
-
-
-def _as_dict(study: Study, prices: str, seconds: float) -> dict[str, Any]:
-    from nextlabel.simulation.report import difference_rows, policy_rows
-
-    return {
-        "bound_per_task": study.bound.per_task,
-        "prices": prices,
-        "policies": policy_rows(study),
-        "differences": difference_rows(study),
-        "replications": study.replications,
-        "seed": study.seed,
-        "pending": study.pending,
-        "seconds": seconds,
-        "problem": problem_fields(study.problem),
-    }
-
-
-def _crowd_fields(study: Study, turn_away: bool, channels: str | None) -> dict[str, Any]:
-    """What is said besides where workers differ."""
-    return {"turn_away": turn_away, "channels": channels or "known", "assumes": study.bound.assumes}
 
 
 def _crowd_sentence(turn_away: bool, channels: str | None) -> str:
@@ -174,26 +150,6 @@ def _crowd_sentence(turn_away: bool, channels: str | None) -> str:
     if channels == "learnt":
         return f"Policies learn the workers as labels come in and {away}; the bound is that of workers who are known."
     return f"Policies know how each worker answers and {away}."
-
-
-def _show(study: Study) -> None:
-    from nextlabel.simulation.report import difference_rows, policy_table, verdict
-
-    header, rows = policy_table(study)
-    spent = sum(result.seconds for result in study.results)
-    caption = f"Bound {study.bound.per_task:.6f} per task; ± is the half-width of a 95% interval. {spent:.2f} s."
-    if any(result.variance_ratio is not None for result in study.results):
-        caption += " Ratio: how many times more replications the gap would need from the plain means."
-    if study.pending == "discard":
-        caption += " The bound is for waiting, so no gap is given: labels in flight at the last arrival were dropped."
-    if study.problem.label_cost > 0:
-        caption += " Values are net of what the labels cost."
-    differences = difference_rows(study)
-    title = f"Simulation of {counted(study.replications, 'replication')}: {describe(study.problem, study.pending)}"
-    print_table(title, header, rows, caption if differences else f"{caption} {verdict(study)}")
-    if differences:
-        lines = [(row["name"], f"{row['mean_per_task']:+.6f} ±{row['half_width']:.6f}") for row in differences]
-        print_table(f"Paired differences to {study.results[0].name}", ("policy", "per task"), lines, verdict(study))
 
 
 def _warn(study: Study) -> None:

@@ -7,16 +7,14 @@ The gap of a row is the martingale estimate where there is one; with many kinds 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from datetime import datetime
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from nextlabel.notebook import interval_picture, table_html
 from nextlabel.problem.problem import Problem
 from nextlabel.problem.tables import prior_table, reward_table, worker_table
-from nextlabel.reporting.artifacts import Row, manifest, write_files
-from nextlabel.reporting.report import text_table
+from nextlabel.reporting.artifacts import Row, manifest
+from nextlabel.reporting.report import Report, Table, text_table
 from nextlabel.reporting.style import BLUE, RED, drawing, finish
 
 if TYPE_CHECKING:
@@ -151,19 +149,30 @@ def _excludes_zero(mean: float, half_width: float) -> bool:
     return abs(mean) > half_width  # False where the half-width is not a number
 
 
-def write_report(study: Study, folder: Path, *, command: str, started: datetime, seconds: float, **more: Any) -> None:
-    """Table, figure and manifest into ``folder``, all three or none."""
-    about = {
-        "replications": study.replications,
-        "pending": study.pending,
-        **more,
-        "policies": [result.name for result in study.results],
-        "problem": _problem(study.problem),
-        "bound_per_task": study.bound.per_task,
-        "files": [TABLE, FIGURE, MANIFEST],
-    }
-    fields = manifest(command=command, seed=study.seed, started=started, seconds=seconds, **about)
-    write_files(folder, {TABLE: _table(study), FIGURE: draw(study), MANIFEST: fields})
+def study_report(study: Study, title: str, fields: Mapping[str, Any], about: Mapping[str, Any]) -> Report:
+    """The study as the command tells it; ``fields`` is its JSON, ``about`` what the manifest says of the run."""
+    spent = sum(result.seconds for result in study.results)
+    caption = f"Bound {study.bound.per_task:.6f} per task; ± is the half-width of a 95% interval. {spent:.2f} s."
+    if any(result.variance_ratio is not None for result in study.results):
+        caption += " Ratio: how many times more replications the gap would need from the plain means."
+    if study.pending == "discard":
+        caption += " The bound is for waiting, so no gap is given: labels in flight at the last arrival were dropped."
+    if study.problem.label_cost > 0:
+        caption += " Values are net of what the labels cost."
+    differences = difference_rows(study)
+    lines = [(row["name"], f"{row['mean_per_task']:+.6f} ±{row['half_width']:.6f}") for row in differences]
+    paired = Table(f"Paired differences to {study.results[0].name}", ("policy", "per task"), lines, verdict(study))
+    tables = [Table(title, *policy_table(study), caption if differences else f"{caption} {verdict(study)}")]
+
+    def files() -> Mapping[str, Any]:
+        told = {
+            "replications": study.replications, "pending": study.pending, **about,
+            "policies": [result.name for result in study.results], "problem": _problem(study.problem),
+            "bound_per_task": study.bound.per_task, "files": [TABLE, FIGURE, MANIFEST],
+        }  # fmt: skip
+        return {TABLE: _table(study), FIGURE: draw(study), MANIFEST: manifest(seed=study.seed, **told)}
+
+    return Report(title, [*tables, *([paired] if differences else [])], [verdict(study)], fields=fields, files=files)
 
 
 def _problem(problem: Problem) -> Row:

@@ -1,0 +1,502 @@
+"""A whole campaign on this machine: sample items, the real service, a simulated crowd over HTTP, the certificate.
+
+The reviews are short and either positive or negative. Six people are right about most of them, one answers fast and at
+random, one has mixed the two answers up, and a crude model looks for a few words. What the campaign found is held
+against the hidden truth, and against fixed overlap, played with the same people and the same items: n different people
+for each item, drawn as often as they come, read out by majority and by Dawid and Skene's model as this library fits it
+(``learn_crowd``), which has the model's labels too.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from threading import Event, Lock
+
+import numpy as np
+import uvicorn
+from fastapi import FastAPI
+
+from nextlabel.arrays import Floats
+from nextlabel.campaigns.service import CampaignService
+from nextlabel.client import Client
+from nextlabel.crowd.learn import LearntCrowd, learn_crowd
+from nextlabel.crowd.skill import AGAINST, AT_CHANCE, Estimate
+from nextlabel.errors import SolverError
+from nextlabel.reporting.report import Report, Table
+from nextlabel.service.access import new_token
+from nextlabel.service.app import create_app
+from nextlabel.service.settings import ServiceSettings
+from nextlabel.store.sql import open_store
+from nextlabel.web.pages import mount_pages
+
+LABELS = ("negative", "positive")
+QUESTION = "Is this review positive or negative?"
+#: A label: task, worker, answer.
+Answer = tuple[str, str, str]
+#: Share of positive reviews.
+POSITIVE = 0.6
+
+_THINGS = (
+    "kettle", "desk lamp", "rucksack", "pair of headphones", "notebook", "rain jacket", "bicycle pump", "frying pan",
+    "alarm clock", "office chair",
+)  # fmt: skip
+_SAYINGS = (
+    (
+        "The {} broke in the first week and nobody answered my mail.",
+        "I would not buy this {} again, not even at half the price.",
+        "What a disappointment: the {} looks nothing like its picture.",
+        "Great, another {} for the bin.",
+        "My old {} was better in every way.",
+        "After the third repair I gave the {} away.",
+    ),
+    (
+        "The {} does exactly what it should, and I use it every day.",
+        "I bought a second {} for my sister: that says it all.",
+        "Best {} I have had so far. It feels solid and arrived early.",
+        "I expected a disappointment. The {} proved me wrong.",
+        "My neighbours keep borrowing the {}.",
+        "Great {}, fair price.",
+    ),
+)
+#: The model says 'negative' where it finds one of these words.
+_BAD_WORDS = ("broke", "disappointment", "not buy", "repair")
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One review; ``truth`` is hidden from the campaign."""
+
+    id: str
+    text: str
+    truth: str
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """A worker: what they are, the chance that they are right about a negative and about a positive review, and how
+    many labels they give in the time that others take for one."""
+
+    name: str
+    kind: str
+    right: tuple[float, float]
+    speed: float = 1.0
+
+    @property
+    def accuracy(self) -> float:
+        """The chance that they are right about a review."""
+        return (1.0 - POSITIVE) * self.right[0] + POSITIVE * self.right[1]
+
+    def says(self, truth: str, u: float) -> str:
+        """Their answer for a uniform ``u``."""
+        place = LABELS.index(truth)
+        return LABELS[place] if u < self.right[place] else LABELS[1 - place]
+
+
+GOOD, SPAMMER, CONTRARIAN, MODEL = "good", "spammer", "contrarian", "model"
+PEOPLE = (
+    Person("ada", GOOD, (0.94, 0.95)),
+    Person("ben", GOOD, (0.85, 0.90)),
+    Person("chloe", GOOD, (0.92, 0.86)),
+    Person("dan", GOOD, (0.78, 0.88)),
+    Person("eva", GOOD, (0.90, 0.93)),
+    Person("finn", GOOD, (0.75, 0.82)),
+    Person("jack", SPAMMER, (0.5, 0.5), speed=2.5),
+    Person("kim", CONTRARIAN, (0.1, 0.08)),
+)
+MODEL_NAME = "keywords"
+
+
+def items(number: int, seed: int) -> list[Item]:
+    """``number`` reviews."""
+    random = np.random.default_rng(seed)
+    texts = [[say.format(thing) for thing, say in product(_THINGS, sayings)] for sayings in _SAYINGS]
+    out = []
+    for k in range(number):
+        truth = int(random.random() < POSITIVE)
+        text = texts[truth][int(random.integers(len(texts[truth])))]
+        out.append(Item(f"review-{k + 1:03d}", text, LABELS[truth]))
+    return out
+
+
+def prediction(text: str) -> str:
+    """The model's label of a review."""
+    return LABELS[not any(word in text for word in _BAD_WORDS)]
+
+
+#: Seconds between two certificates.
+INTERVAL_S = 0.4
+
+#: Seconds that a person takes for one review, and how many times faster the demo's crowd is.
+PERSON_S, SPEED_UP = 18.0, 150.0
+
+#: Reasons after which a worker stops.
+FINAL = ("budget_spent", "finished", "nothing_left_for_you", "deadline_passed", "below_price")
+
+
+@dataclass(frozen=True)
+class DemoRun:
+    """A running service with one campaign."""
+
+    url: str
+    token: str
+    campaign: str
+    budget: int
+    sample: list[Item]
+    seed: int
+    client: Client
+
+
+@dataclass(frozen=True)
+class Played:
+    """What the crowd left: each item's label, the answers in order, and what the campaign expected on the way."""
+
+    labelled: dict[str, str]
+    answers: list[Answer]
+    moments: list[tuple[int, float]]
+
+
+@contextmanager
+def demo_run(folder: Path, port: int, number: int, labels_an_item: float, seed: int) -> Iterator[DemoRun]:
+    """Start the service on a database in ``folder`` and create the campaign; both last as long as the block."""
+    sample = items(number, seed)
+    budget = round(labels_an_item * number)
+    settings = ServiceSettings(port=port, log_level="warning")
+    folder.mkdir(parents=True, exist_ok=True)
+    campaign_service = CampaignService(open_store(f"{folder / 'demo.db'}"))
+    token = new_token(campaign_service.store)
+    app = create_app(campaign_service, settings, mount_pages, close_service=True)
+    with served(app, settings.host, port), Client(settings.base_url, token) as client:
+        campaign = client.create(
+            budget=budget,
+            labels=list(LABELS),
+            name="Demo: product reviews",
+            question=QUESTION,
+            seed=seed,
+        )
+        client.add_tasks(campaign.id, [{"id": item.id, "text": item.text} for item in sample])
+        client.add_predictions(
+            campaign.id, MODEL_NAME, [{"task": item.id, "label": prediction(item.text)} for item in sample]
+        )
+        yield DemoRun(settings.base_url, token, campaign.id, budget, sample, seed, client)
+
+
+def play(on: DemoRun, progress: Callable[[float], None]) -> Played:
+    """Let the crowd label until the budget is spent."""
+    links = on.client.links(on.campaign, [person.name for person in PEOPLE]).links
+    token = {link.worker: link.token for link in links}
+    moments: list[tuple[int, float]] = []
+    over = threading.Event()
+
+    def look() -> None:
+        certificate = on.client.certificate(on.campaign)
+        moments.append((certificate.spent, certificate.now))
+
+    def watch() -> None:
+        while not over.is_set():
+            look()
+            over.wait(INTERVAL_S)
+
+    watching = threading.Thread(target=watch, daemon=True)
+    watching.start()
+    try:
+        crowd(
+            on.url, on.campaign, {person: token[person.name] for person in PEOPLE},
+            {item.id: item.truth for item in on.sample}, on.seed, lambda n: progress(n / on.budget),
+        )  # fmt: skip
+    finally:
+        over.set()
+        watching.join()
+    spent = on.client.status(on.campaign).spent
+    look()
+    while moments[-1][0] < spent:  # the service may reply with a certificate that is a little old
+        time.sleep(INTERVAL_S)
+        look()
+    given = sorted(on.client.labels(on.campaign), key=lambda one: one.submitted or "")
+    return Played(
+        labelled={result.task: result.label for result in on.client.results(on.campaign)},
+        answers=[(one.task, one.worker, one.label) for one in given if one.label is not None and one.counted],
+        moments=moments,
+    )
+
+
+@contextmanager
+def served(app: FastAPI, host: str, port: int) -> Iterator[None]:
+    """Serve the app on that port inside the block."""
+    config = uvicorn.Config(app, host=host, port=port, log_config=None, access_log=False, server_header=False)
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, name="service", daemon=True)
+    thread.start()
+    try:
+        while not server.started:
+            if not thread.is_alive():
+                raise SolverError(f"the service did not start at {host}:{port}.", "Give another --port.")
+            time.sleep(0.02)
+        yield
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+def crowd(
+    url: str, campaign: str, tokens: Mapping[Person, str], truth: Mapping[str, str], seed: int,
+    labelled: Callable[[int], None],
+) -> int:  # fmt: skip
+    """Work until nothing is left; ``tokens`` has each person's, ``labelled(n)`` reports progress."""
+    done, lock, stop = 0, Lock(), Event()
+
+    def work(number: int, person: Person, token: str) -> None:
+        nonlocal done
+        random = np.random.default_rng((seed, number))
+        with Client(url, token) as client:
+            while not stop.is_set():
+                lease = client.ask(campaign)
+                if not lease:
+                    if lease.reason in FINAL:
+                        return
+                    stop.wait(0.1)
+                    continue
+                time.sleep(float(random.exponential(PERSON_S / SPEED_UP / person.speed)))
+                client.tell(lease, person.says(truth[lease.task], float(random.random())))
+                with lock:
+                    done += 1
+                    labelled(done)
+
+    with ThreadPoolExecutor(len(tokens)) as pool:
+        jobs = [pool.submit(work, number, *one) for number, one in enumerate(tokens.items())]
+        try:
+            wait(jobs)
+        finally:
+            stop.set()
+        for job in jobs:
+            job.result()
+    return done
+
+
+#: Labels per item of fixed overlap, how often it is played, and the overlap that savings are said against.
+OVERLAPS, PLAYED, USUAL = (1, 3, 5, 7), 4, 5
+#: Points of the campaign's own curve.
+POINTS = 24
+#: What a worker of a kind is flagged as, if the crowd is seen as it is.
+FLAGS = {SPAMMER: AT_CHANCE, CONTRARIAN: AGAINST}
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A worker as they are, and as the campaign saw them."""
+
+    worker: str
+    kind: str
+    labels: int
+    accuracy: float
+    learnt: Estimate
+    flags: tuple[str, ...]
+
+    @property
+    def as_they_are(self) -> bool:
+        """Whether the flag of their kind was raised, and no other."""
+        return self.flags == tuple(FLAGS[self.kind] for _ in range(self.kind in FLAGS))
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """Fixed overlap under one read-out: the share right for each of OVERLAPS; labels at which the campaign was level
+    with USUAL labels per item for good, None if it never was."""
+
+    readout: str
+    right: tuple[float, ...]
+    level: int | None
+    items: int
+
+    @property
+    def usual(self) -> float:
+        """The share right with USUAL labels per item."""
+        return self.right[OVERLAPS.index(USUAL)]
+
+    @property
+    def saved(self) -> float | None:
+        """The share of labels that the campaign saves against USUAL labels per item."""
+        return None if self.level is None else 1.0 - self.level / (USUAL * self.items)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """``curve`` has the share right after some numbers of labels, ``moments`` what the campaign itself expected."""
+
+    items: int
+    labels: int
+    right: float
+    expected: float
+    workers: tuple[Found, ...]
+    overlaps: tuple[Overlap, ...]
+    curve: tuple[tuple[int, float], ...]
+    moments: tuple[tuple[int, float], ...]
+
+    @property
+    def found_out(self) -> bool:
+        """Whether everybody was seen as what they are."""
+        return all(one.as_they_are for one in self.workers)
+
+
+def outcome(
+    sample: Sequence[Item], labelled: Mapping[str, str], people: Sequence[Answer], moments: Sequence[tuple[int, float]],
+    seed: int, progress: Callable[[float], None],
+) -> Outcome:  # fmt: skip
+    """``labelled`` has the label of each item, ``people`` the answers that were bought, in order."""
+    truth = {item.id: item.truth for item in sample}
+    predicted = [(item.id, f"model:{MODEL_NAME}", prediction(item.text)) for item in sample]
+    crowd = learn_crowd(_columns([*people, *predicted]))
+    curve = []
+    for n in np.unique(np.linspace(0.1 * len(people), len(people), POINTS).astype(int)).tolist():
+        curve.append((n, _right(learn_crowd(_columns([*people[:n], *predicted])), truth)))
+        progress(0.3 * n / len(people))
+    return Outcome(
+        items=len(sample),
+        labels=len(people),
+        right=float(np.mean([truth[task] == label for task, label in labelled.items()])),
+        expected=moments[-1][1],
+        workers=_found(crowd, predicted, truth),
+        overlaps=fixed_overlap(sample, predicted, curve, seed, lambda share: progress(0.3 + 0.7 * share)),
+        curve=tuple(curve),
+        moments=tuple(moments),
+    )
+
+
+def fixed_overlap(
+    sample: Sequence[Item], predicted: Sequence[Answer], curve: Sequence[tuple[int, float]], seed: int,
+    progress: Callable[[float], None],
+) -> tuple[Overlap, Overlap]:  # fmt: skip
+    """Play fixed overlap with the same people: by majority, and by Dawid and Skene's model."""
+    truth = {item.id: item.truth for item in sample}
+    right = np.zeros((2, PLAYED, len(OVERLAPS)))
+    for play in range(PLAYED):
+        random = np.random.default_rng((seed, 1, play))
+        given = [_answers(item, random) for item in sample]
+        for column, n in enumerate(OVERLAPS):
+            some = [answer for answers in given for answer in answers[:n]]
+            right[0, play, column] = _majority_right(sample, given, n, random)
+            right[1, play, column] = _right(learn_crowd(_columns([*some, *predicted])), truth)
+        progress((play + 1) / PLAYED)
+    mean: Floats = right.mean(axis=1)
+    return tuple(  # type: ignore[return-value]
+        Overlap(name, tuple(values), level(curve, values[OVERLAPS.index(USUAL)]), len(sample))
+        for name, values in zip(("majority", "dawid-skene"), mean.tolist(), strict=True)
+    )
+
+
+def level(curve: Sequence[tuple[int, float]], right: float) -> int | None:
+    """The number of labels from which on the curve stays at ``right`` or above."""
+    found = None
+    for labels, share in reversed(curve):
+        if share < right:
+            break
+        found = labels
+    return found
+
+
+def _answers(item: Item, random: np.random.Generator) -> list[Answer]:
+    """The answers of as many different people as the largest overlap needs; who works fast comes more often."""
+    speed = np.array([person.speed for person in PEOPLE])
+    order = random.choice(len(PEOPLE), max(OVERLAPS), replace=False, p=speed / speed.sum())
+    return [(item.id, PEOPLE[j].name, PEOPLE[j].says(item.truth, float(random.random()))) for j in order]
+
+
+def _majority_right(
+    sample: Sequence[Item], given: Sequence[Sequence[Answer]], n: int, random: np.random.Generator
+) -> float:
+    """The share right by majority; a coin decides ties."""
+    votes = np.array(
+        [sum(answer == item.truth for _, _, answer in a[:n]) for item, a in zip(sample, given, strict=True)]
+    )
+    return float(np.mean(np.where(2 * votes == n, random.random(len(votes)) < 0.5, 2 * votes > n)))
+
+
+def _columns(answers: Sequence[Answer]) -> dict[str, list[str]]:
+    """As ``learn_crowd`` reads them."""
+    return dict(zip(("task", "worker", "label"), map(list, zip(*answers, strict=True)), strict=True))
+
+
+def _right(crowd: LearntCrowd, truth: Mapping[str, str]) -> float:
+    """The share of items for which the most probable answer is the truth."""
+    return float(np.mean([truth[task] == label for task, label in zip(crowd.task_names, crowd.predict(), strict=True)]))
+
+
+def _found(crowd: LearntCrowd, predicted: Sequence[Answer], truth: Mapping[str, str]) -> tuple[Found, ...]:
+    """Each worker as they are and as they were seen; the model's accuracy is that on these items."""
+    model = float(np.mean([truth[task] == label for task, _, label in predicted]))
+    known = {person.name: (person.kind, person.accuracy) for person in PEOPLE} | {predicted[0][1]: (MODEL, model)}
+    return tuple(
+        Found(one.name, known[one.name][0], one.labels, known[one.name][1], one.accuracy, one.flags)
+        for one in crowd.workers
+    )
+
+
+def draw(found: Outcome, path: Path) -> None:
+    """The share right against labels bought, and fixed overlap."""
+    from nextlabel.reporting.style import BLUE, GREY, INK, drawing
+
+    with drawing() as plt:
+        figure, axes = plt.subplots(figsize=(7.2, 4.2))
+        axes.plot(*zip(*found.curve, strict=True), color=BLUE, label="this campaign")
+        axes.plot(*zip(*found.moments, strict=True), color=BLUE, linestyle=":", label="what the campaign expected")
+        marks = {"majority": ("s--", GREY), "dawid-skene": ("o--", INK)}
+        names = {"majority": "majority", "dawid-skene": "Dawid-Skene"}
+        for overlap in found.overlaps:
+            style, color = marks[overlap.readout]
+            axes.plot(
+                [n * found.items for n in OVERLAPS], overlap.right, style, color=color, markersize=4,
+                label=f"1, 3, 5, 7 labels for every item, {names[overlap.readout]}",
+            )  # fmt: skip
+        axes.set_xlabel("labels bought from people")
+        axes.set_ylabel("share of items right")
+        axes.legend(loc="lower right", frameon=False)
+        axes.set_title(f"{found.items} items; a spammer, a contrarian, a model and six good people")
+        figure.savefig(path, dpi=150, bbox_inches="tight")
+        plt.close(figure)
+
+
+def demo_report(campaign: DemoRun, found: Outcome, seconds: float) -> Report:
+    """What came of it: who was found out, and what the labels saved."""
+    workers = [
+        [one.worker, one.kind, f"{one.labels:,}", f"{one.accuracy:.0%}",
+         f"{one.learnt.mean:.0%} ({100 * one.learnt.low:.0f} to {100 * one.learnt.high:.0f})", ", ".join(one.flags)]
+        for one in found.workers
+    ]  # fmt: skip
+    rows = [
+        ["labels bought", f"{found.labels:,} of {campaign.budget:,}"],
+        ["right, against the hidden truth", f"{found.right:.1%}"],
+        ["right, as the campaign itself expects", f"{found.expected:.1%}"],
+    ]
+    for one in found.overlaps:
+        readout = {"majority": "by majority", "dawid-skene": "by Dawid-Skene"}[one.readout]
+        rows.append([f"right with {USUAL} labels for every item, {readout}", f"{one.usual:.1%}"])
+        level = "not reached" if one.saved is None else f"after {one.level:,} labels: {one.saved:.0%} saved"
+        rows.append(["    the campaign was there", level])
+    spread = float((found.right * (1.0 - found.right) / found.items) ** 0.5)
+    caption = (
+        f"Shares are of these {found.items} items and vary by about {spread:.1%} with the set of items. "
+        f"{USUAL} labels for every item are {USUAL * found.items:,}, by the same people. {seconds:.0f} seconds."
+    )
+    said = "'right' is hidden from the campaign; 'learnt' is how often it thinks they are right, with a 95% interval."
+    fields = {
+        "campaign": campaign.campaign, "items": found.items, "labels": found.labels, "right": found.right,
+        "expected": found.expected, "all_found": found.found_out, "seconds": seconds,
+        "workers": [
+            {"worker": one.worker, "kind": one.kind, "labels": one.labels, "right": one.accuracy,
+             "learnt": one.learnt.as_dict(), "flags": list(one.flags)}
+            for one in found.workers
+        ],
+        "overlap": [
+            {"readout": one.readout, "right": one.usual, "level_after": one.level, "saved": one.saved}
+            for one in found.overlaps
+        ],
+    }  # fmt: skip
+    head = ["worker", "is", "labels", "right", "learnt", "flagged"]
+    tables = [Table("Workers", head, workers, said), Table("Certificate", ["", ""], rows, caption)]
+    return Report("The demo", tables, [], fields=fields)

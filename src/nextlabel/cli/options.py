@@ -204,6 +204,16 @@ Positive = Annotated[
     str | None, text("--positive", "LABEL", "The label that counts as 1, if the labels are not 0 and 1.")
 ]
 
+FeaturesFile = Annotated[
+    str | None,
+    text(
+        "--features",
+        "FILE",
+        "What is known of items beside labels: a table with a column task and columns of numbers or texts, or NAME.npy "
+        "with NAME.txt.",
+    ),
+]
+
 Db = Annotated[
     str,
     typer.Option(

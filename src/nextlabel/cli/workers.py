@@ -63,6 +63,7 @@ def workers(
     ] = None,
     seed: opt.Seed = 0,
     db: opt.Db = opt.DB,
+    features: opt.FeaturesFile = None,
     save: Annotated[
         str | None, opt.text("--save", "FILE", "Write every task with its label and probability to this CSV file.")
     ] = None,
@@ -73,7 +74,7 @@ def workers(
     """Learn how good each worker is, without gold, and what the labels of a task say together."""
     begin = perf_counter()
     if kind != "choice":
-        for name in ("budget", "positive_label"):
+        for name in ("budget", "positive_label", "features"):
             opt.refuse_idle(context, [name], "--answer choice")
     if budget is None:
         opt.refuse_idle(context, ["arrivals", "seed"], "--budget")
@@ -101,7 +102,12 @@ def workers(
         truth = (
             None if gold is None or answer is not None else read_gold(gold, table, task=task_column, label=label_column)
         )
-    read = say_read(table.report, *([] if truth is None else [truth]))
+        known_of = None
+        if features is not None:
+            from nextlabel.files.features import read_features
+
+            known_of = read_features(features, task=task_column)
+    read = say_read(table.report, *(one for one in (truth, known_of) if one is not None))
     if answer is not None:
         from nextlabel.crowd.agreement import agreement
         from nextlabel.crowd.numbers import learn_numbers
@@ -118,7 +124,7 @@ def workers(
         from nextlabel.crowd.agreement import agreement
         from nextlabel.crowd.learn import learn_crowd
 
-        found, alike = learn_crowd(table, truth), agreement(table)
+        found, alike = learn_crowd(table, truth, features=known_of), agreement(table)
     bound = None
     if budget is not None:
         with working(f"Bounding {counted(budget, 'more label', 'more labels')}") as progress:

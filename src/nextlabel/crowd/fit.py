@@ -59,6 +59,7 @@ def fit_crowd(
     gold: Ints | None = None,
     prior: CrowdPrior | None = None,
     start: CrowdFit | None = None,
+    tilt: Floats | None = None,
     most_iterations: int = MOST_ITERATIONS,
     tolerance: float = TOLERANCE,
 ) -> CrowdFit:
@@ -79,15 +80,22 @@ def fit_crowd(
             f"gold has the shape {truth.shape} for {labels.tasks} tasks.",
             f"Give one number for each task, -1 or below {labels.answers}.",
         )
-    fit = _climb(labels, truth, prior, None, most_iterations, tolerance)
+    tilt = np.zeros((0, labels.answers)) if tilt is None else np.ascontiguousarray(tilt, dtype=np.float64)
+    fit = _climb(labels, truth, tilt, prior, None, most_iterations, tolerance)
     if start is None:
         return fit
-    warm = _climb(labels, truth, prior, start, most_iterations, tolerance)
+    warm = _climb(labels, truth, tilt, prior, start, most_iterations, tolerance)
     return warm if warm.evidence > fit.evidence else fit
 
 
 def _climb(
-    labels: CrowdLabels, gold: Ints, prior: CrowdPrior, start: CrowdFit | None, most: int, tolerance: float
+    labels: CrowdLabels,
+    gold: Ints,
+    tilt: Floats,
+    prior: CrowdPrior,
+    start: CrowdFit | None,
+    most: int,
+    tolerance: float,
 ) -> CrowdFit:
     state: CrowdState = new_state(labels.tasks, labels.workers, prior.pseudo, prior.share, prior.hold)
     if start is not None:
@@ -97,7 +105,7 @@ def _climb(
     bounds = np.zeros(most)
     task, worker, answer = (np.ascontiguousarray(a, dtype=np.int64) for a in labels[:3])
     made, converged = refit(
-        state, task, worker, answer, len(task), gold, most, tolerance, start is not None, bounds
+        state, task, worker, answer, len(task), gold, tilt, most, tolerance, start is not None, bounds
     )  # fmt: skip
     rows = state.pseudo + state.counts
     used = prior.share

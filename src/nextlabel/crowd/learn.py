@@ -33,6 +33,7 @@ from nextlabel.crowd.controls import Contradiction, Controls, judge_by_truths
 from nextlabel.crowd.copying import copying_groups, find_copying
 from nextlabel.crowd.expected import ExpectedAccuracy, expected_accuracy
 from nextlabel.crowd.fit import CrowdFit, CrowdLabels, crowd_labels, fit_crowd
+from nextlabel.crowd.learner import ItemLearner, Learner, Taught, expected_jointly, learn_jointly
 from nextlabel.crowd.prior import CrowdPrior
 from nextlabel.crowd.skill import (
     Estimate,
@@ -46,6 +47,7 @@ from nextlabel.crowd.skill import (
 )
 from nextlabel.errors import InputError
 from nextlabel.files.columns import cell_text, folded
+from nextlabel.files.features import read_features
 from nextlabel.files.labels import Gold, LabelTable, as_label_table, read_gold
 from nextlabel.files.tables import Frame
 from nextlabel.notebook import interval_picture, table_html
@@ -64,12 +66,18 @@ def learn_crowd(
     gold: Gold | str | os.PathLike[str] | Frame | None = None,
     *,
     prior: CrowdPrior | None = None,
+    features: Any = None,
+    learner: Learner | None = None,
 ) -> LearntCrowd:
     """Learn every worker's channel and every task's truth from labels with a column of workers.
 
     ``labels`` is a path, a data frame or a table that ``read_labels`` has read; ``gold`` the truth about some of the
     tasks in the same forms. Workers come with intervals and flags, in the order of their numbers of labels; tasks with
     the most probable answer. No gold is needed. A model's labels are those of one more worker.
+
+    With ``features`` (``files.features`` has the forms) labels say something about items like theirs too
+    (``crowd.learner``), and items with features and no label have an answer. ``learner`` is one of your own, with
+    ``fit`` and ``predict_proba`` as scikit-learn's classifiers have them.
 
     >>> rows = [("a", "ann", 1), ("a", "bob", 1), ("b", "ann", 0), ("b", "bob", 0), ("c", "ann", 1), ("c", "bob", 0)]
     >>> crowd = learn_crowd(dict(zip(["task", "worker", "label"], zip(*rows, strict=True), strict=True)))
@@ -80,15 +88,31 @@ def learn_crowd(
     known = gold if gold is None or isinstance(gold, Gold) else read_gold(gold, table)
     data = crowd_labels(table)
     truth = np.full(data.tasks, -1, dtype=np.int64) if known is None else known.label
-    fit = fit_crowd(data, truth, prior)
+    names, taught = table.tasks, None
+    if features is None:
+        fit = fit_crowd(data, truth, prior)
+    else:
+        read = read_features(features, table.tasks)
+        there = {cell_text(name) for name in table.tasks}
+        everything = (*table.tasks, *(name for name in read.tasks if name not in there))
+        wide, told = data._replace(tasks=len(everything)), np.append(truth, np.full(len(everything) - len(truth), -1))
+        fit, taught = learn_jointly(wide, told, read, everything, learner, prior, table.labels)
+        if taught.learner is None:
+            fit = fit_crowd(data, truth, prior)
+        else:
+            names, data, truth = everything, wide, told
     copying, pairs = find_copying(data, fit)
     controls = judge_by_truths(data, fit, truth)
-    expected = expected_accuracy(data, fit.beliefs, CrowdPrior.default(data.answers) if prior is None else prior, truth)
+    if taught is None or taught.learner is None:
+        usual = CrowdPrior.default(data.answers) if prior is None else prior
+        expected = expected_accuracy(data, fit.beliefs, usual, truth)
+    else:
+        expected = expected_jointly(fit, taught, truth)
     return LearntCrowd(
         answers=table.labels,
         workers=_workers(table, data, fit, {j for one in copying for j in (one.one, one.other)}, controls),
-        task_names=table.tasks,
-        labels_per_task=table.per_task,
+        task_names=names,
+        labels_per_task=np.bincount(data.task, minlength=data.tasks).astype(np.int64),
         gold=truth,
         fit=fit,
         copying=tuple(
@@ -98,33 +122,40 @@ def learn_crowd(
         groups=tuple(tuple(_name(table, j) for j in group) for group in copying_groups(copying)),
         pairs=pairs,
         expected=expected,
-        audit=_audit(data, fit, truth, expected, controls.contradiction),
+        audit=_audit(data, fit, truth, expected, controls.contradiction, taught),
         contradiction=controls.contradiction,
-        notes=tuple(_notes(data, fit, truth, pairs)),
+        notes=(*_notes(data, fit, truth, pairs), *([] if taught is None else taught.sentences())),
+        taught=taught,
     )
 
 
 def _audit(
-    data: CrowdLabels, fit: CrowdFit, gold: Ints, expected: ExpectedAccuracy, contradiction: Contradiction | None
+    data: CrowdLabels,
+    fit: CrowdFit,
+    gold: Ints,
+    expected: ExpectedAccuracy,
+    contradiction: Contradiction | None,
+    taught: Taught | None,
 ) -> Audit | None:
     """The accuracy as known truths say, each task judged without its truth; None without any."""
     known = np.flatnonzero((gold >= 0) & (np.bincount(data.task, minlength=data.tasks) > 0))
     if not len(known):
         return None
-    beliefs = held_out_beliefs(data, fit, gold)[known]
+    tilt = None if taught is None else taught.tilt
+    beliefs = held_out_beliefs(data, fit, gold, tilt)[known]
     right = beliefs.argmax(axis=1) == gold[known]
     N, n, x = int((np.bincount(data.task, minlength=data.tasks) > 0).sum()), len(known), int(right.sum())
     low, high = exact_interval(N, n, x, 0.95)
     accuracy = x / n
     if n < N and contradiction is None:
-        wrong = min(max(TOO_SURE * (1.0 - expected.mean), 1e-3), 1.0 - 1.0 / data.answers)
+        wrong = min(max((TOO_SURE if tilt is None else 1.0) * (1.0 - expected.mean), 1e-3), 1.0 - 1.0 / data.answers)
         weight = (1.0 - wrong) / (wrong * SPREAD**2)
         accuracy = min(max((x + weight * (1.0 - wrong)) / (n + weight), low), high)
     said = (float(expected.mean), float(beliefs.max(axis=1).mean()))
     return Audit(accuracy, low, high, 0.95, *said, N, n, x, "exact, cross-fitted")
 
 
-def held_out_beliefs(data: CrowdLabels, fit: CrowdFit, gold: Ints) -> Floats:
+def held_out_beliefs(data: CrowdLabels, fit: CrowdFit, gold: Ints, tilt: Floats | None = None) -> Floats:
     """(K, C) beliefs of tasks with gold as if it were not known: from their labels and the workers' other labels.
 
     A task with more labels than one usually has is judged by that many of them, drawn once and for all.
@@ -141,7 +172,7 @@ def held_out_beliefs(data: CrowdLabels, fit: CrowdFit, gold: Ints) -> Floats:
     told = (np.arange(data.answers) == gold[task][:, None]).astype(np.float64)
     said = np.maximum(seen[worker, :, answer] - told, 0.05 * fit.prior.pseudo[:, answer].T)
     logs = np.log(said / np.maximum(seen[worker].sum(axis=2) - told, said))
-    logp = np.tile(np.log(fit.share), (data.tasks, 1))
+    logp = np.log(fit.share) + (np.zeros((data.tasks, 1)) if tilt is None else tilt)
     np.add.at(logp, task, logs)
     odds = np.exp(logp - logp.max(axis=1, keepdims=True))
     return np.asarray(odds / odds.sum(axis=1, keepdims=True))
@@ -319,6 +350,12 @@ class LearntCrowd:
     audit: Audit | None
     contradiction: Contradiction | None
     notes: tuple[str, ...]
+    taught: Taught | None = None
+
+    @property
+    def learner(self) -> ItemLearner | None:
+        """The trained learner, for items that are not here: None without features, and where they say nothing."""
+        return None if self.taught is None else self.taught.learner
 
     @property
     def evidence(self) -> float:
@@ -357,16 +394,25 @@ class LearntCrowd:
         return float(self.expected.mean if self.audit is None else self.audit.accuracy)
 
     def tasks(self) -> Iterator[dict[str, Any]]:
-        """One row for each task, as files have it: task, label, probability, labels, gold."""
+        """One row for each task, as files have it: task, label, probability, labels, gold.
+
+        With features also what the learner says of the task, and what people say without it.
+        """
+        taught = None if self.taught is None or self.taught.prior is None else self.taught
         best = np.argmax(self.fit.beliefs, axis=1)
         for k, name in enumerate(self.task_names):
-            yield {
+            row = {
                 "task": name,
                 "label": self.answers[best[k]],
                 "probability": round(float(self.fit.beliefs[k, best[k]]), 6),
                 "labels": int(self.labels_per_task[k]),
                 "gold": None if self.gold[k] < 0 else self.answers[self.gold[k]],
             }
+            if taught is not None and taught.prior is not None:
+                for who, chances in (("learner", taught.prior[k]), ("people", taught.alone.beliefs[k])):
+                    said = int(chances.argmax())
+                    row |= {who: self.answers[said], f"{who}_probability": round(float(chances[said]), 6)}
+            yield row
 
     def __str__(self) -> str:
         rows = [f"{len(self.workers):,} workers, {len(self.task_names):,} tasks, {self.labels_per_task.sum():,} labels"]

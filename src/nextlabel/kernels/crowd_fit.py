@@ -12,6 +12,7 @@ E log A weight      (W C, C)  expected log channel, laid out like ``seen``
 --     first        (K + 1,)  where each task's labels begin in ``code``
 --     code         (n,)      worker * C + answer of each label, grouped by task
 --     many         (W C,)    number of labels with each code
+t      tilt         (K, C)    what is added to a task's log shares, for a prior of its own; (0, C) without any
 S m    pseudo       (C, C)    the crowd's mean channel m as pseudo-counts; S labels per truth
 d      skill        (W,)      how much better than the mean worker j is, in log-odds of being right
 m0     base         (C, C)    the prior idea of m, as pseudo-counts
@@ -173,6 +174,7 @@ def sweep(
     code: Codes,
     many: Ints,
     gold: Ints,
+    tilt: Floats,
     weight: Floats,
     share: Floats,
     logp: Floats,
@@ -180,18 +182,28 @@ def sweep(
     seen: Floats,
     total: Floats,
 ) -> float:
-    """Beliefs of all tasks given the channels, and the counts that follow; returns the sum of log normalisers."""
+    """Beliefs of all tasks given the channels, and the counts that follow; returns the sum of log normalisers.
+
+    A task with a prior of its own tells of the shares what its belief adds to that prior.
+    """
     K, C = belief.shape
+    tilted = len(tilt) > 0
+    usual, own = np.exp(share - share.max()), np.empty(C)
+    usual /= usual.sum()
     seen[:] = 0.0
     total[:] = 0.0
     found = 0.0
-    if C == 2:
+    if C == 2 and not tilted:
         return _sweep_two(first, code, many, gold, weight, share, belief, seen, total)
     for x in range(K):
         begin, end = first[x], first[x + 1]
         p, q = belief[x], logp[x]
         for c in range(C):
             q[c] = share[c]
+        if tilted:
+            q += tilt[x]
+            normalise(q, own)
+            found += share[0] - math.log(usual[0]) - q[0] + math.log(own[0])
         for i in range(begin, end):
             row = weight[code[i]]
             for c in range(C):
@@ -214,11 +226,12 @@ def sweep(
             for c in range(C):
                 p[c] /= whole
         for c in range(C):
-            total[c] += p[c]
+            total[c] += p[c] + usual[c] - own[c] if tilted else p[c]
         for i in range(begin, end):
             row = seen[code[i]]
             for c in range(C):
                 row[c] += p[c]
+    total[:] = np.maximum(total, 0.0)
     return found
 
 
@@ -295,6 +308,7 @@ def settle(
     first: Ints,
     code: Codes,
     gold: Ints,
+    tilt: Floats,
     state: CrowdState,
     seen: Floats,
     prior: Floats,
@@ -318,6 +332,7 @@ def settle(
                 whole[j, c] += seen[j * C + y, c]
     shares = state.share_pseudo + state.total
     clear = CLEAR if learnt else 1.0
+    tilted = len(tilt) > 0
     for x in range(K):
         begin, end = first[x], first[x + 1]
         if begin == end:
@@ -338,7 +353,7 @@ def settle(
                 if product_hard < 1e-200:
                     low_hard += math.log(product_hard)
                     product_hard = 1.0
-            share = math.log(shares[c] - state.belief[x, c])
+            share = math.log(shares[c]) + tilt[x, c] if tilted else math.log(shares[c] - state.belief[x, c])
             easy[x, c] = share + low + math.log(product)
             hard[x, c] = share + low_hard + math.log(product_hard) if learnt else -math.inf
             top = max(top, max(easy[x, c], hard[x, c]))
@@ -348,7 +363,7 @@ def settle(
     if learnt:
         for _ in range(DIFFICULTY_STEPS):
             _learn_difficulty(first, gold, easy, hard, work.difficulty)
-    return _believe(first, code, gold, state, seen, work, clear, gold_alone)
+    return _believe(first, code, gold, tilt, state, seen, work, clear, gold_alone)
 
 
 @jit
@@ -377,6 +392,7 @@ def _believe(
     first: Ints,
     code: Codes,
     gold: Ints,
+    tilt: Floats,
     state: CrowdState,
     seen: Floats,
     work: Settling,
@@ -387,19 +403,24 @@ def _believe(
     K, C = state.belief.shape
     own, easy, hard, difficulty = work.own, work.easy, work.hard, work.difficulty
     shares = state.share_pseudo + state.total
-    usual = np.log(shares / shares.sum())
+    tilted, spread = len(tilt) > 0, shares / shares.sum()
+    usual, prior = np.log(spread), np.empty(C)
     seen[:] = 0.0
     state.total[:] = 0.0
     told = 0.0
     for x in range(K):
         begin, end, known = first[x], first[x + 1], gold[x]
         p, q = state.belief[x], state.logp[x]
+        if tilted:
+            q[:] = usual + tilt[x]
+            normalise(q, prior)
         if begin == end:
             for c in range(C):
                 q[c] = usual[c] if known < 0 else (0.0 if c == known else -math.inf)
+                q[c] += tilt[x, c] if tilted else 0.0
             normalise(q, p)
             if known >= 0:
-                state.total[known] += 1.0
+                state.total[:] += p + spread - prior if tilted else p
             continue
         whole = 0.0
         for c in range(C):
@@ -415,13 +436,14 @@ def _believe(
                 q[c] = 0.0 if known == c else math.log(max(p[c], 1e-300))
             else:
                 own[x, c], p[c], q[c] = 0.0, 0.0, -math.inf
-            state.total[c] += p[c]
+            state.total[c] += p[c] + spread[c] - prior[c] if tilted else p[c]
         if gold_alone and known < 0:
             continue
         for i in range(begin, end):
             row = seen[code[i]]
             for c in range(C):
                 row[c] += own[x, c]
+    state.total[:] = np.maximum(state.total, 0.0)
     return told
 
 
@@ -441,6 +463,7 @@ def refit(
     answer: Ints,
     n: int,
     gold: Ints,
+    tilt: Floats,
     sweeps: int,
     tolerance: float,
     warm: bool,
@@ -462,12 +485,12 @@ def refit(
     for x in range(K):
         if gold[x] >= 0 and first[x + 1] > first[x]:
             told += 1
-    made, converged, score = _fit(state, first, code, gold, 1.0, ABILITY, FROM_COUNTS if warm else FROM_VOTES, sweeps,
-                                  tolerance, bounds)  # fmt: skip
+    start = FROM_COUNTS if warm else FROM_VOTES
+    made, converged, score = _fit(state, first, code, gold, tilt, 1.0, ABILITY, start, sweeps, tolerance, bounds)
     if told == 0 or state.hold == math.inf:
         return made, converged
     start, other, trace = FROM_VOTES, _copy(state), np.zeros(bounds.shape[0])
-    again = _fit(other, first, code, gold, 1.0, ABILITY, FROM_GOLD, sweeps, tolerance, trace)
+    again = _fit(other, first, code, gold, tilt, 1.0, ABILITY, FROM_GOLD, sweeps, tolerance, trace)
     if trace[again[0] - 1] > bounds[made - 1]:
         start = FROM_GOLD
         made, converged, score = again
@@ -477,7 +500,7 @@ def refit(
         best = score + BETTER
         for factor, firmer, gold_alone in OTHERS:
             how = GOLD_ALONE if gold_alone else start
-            again = _fit(other, first, code, gold, factor, firmer * ABILITY, how, sweeps, tolerance, trace)
+            again = _fit(other, first, code, gold, tilt, factor, firmer * ABILITY, how, sweeps, tolerance, trace)
             if again[2] > best:
                 best = again[2]
                 made, converged = again[0], again[1]
@@ -496,6 +519,7 @@ def _fit(
     first: Ints,
     code: Codes,
     gold: Ints,
+    tilt: Floats,
     factor: float,
     ability: float,
     start: int,
@@ -515,7 +539,7 @@ def _fit(
                     seen[j * C + y, c] = max(counts[j, c, y], 0.0)
     else:
         pseudo[:] = base * factor
-        start_from_votes(first, code, gold, start >= FROM_GOLD, belief, seen, total)
+        start_from_votes(first, code, gold, tilt, base, start >= FROM_GOLD, belief, seen, total)
     for k in range(W * C):
         for c in range(C):
             prior[k, c] = pseudo[c, k % C]
@@ -527,7 +551,7 @@ def _fit(
             usual[:] = share_pseudo + total
             learn_crowd(seen, usual / usual.sum(), state, ability, anchored, skill, prior)
         gap = _expected_logs(seen, total, prior, share_pseudo, weight, share)
-        bounds[made] = sweep(first, code, many, gold, weight, share, logp, belief, seen, total) - gap
+        bounds[made] = sweep(first, code, many, gold, tilt, weight, share, logp, belief, seen, total) - gap
         made += 1
         if start == GOLD_ALONE:
             converged = True
@@ -536,9 +560,9 @@ def _fit(
     score, work = 0.0, _settling(state, many)
     if start == GOLD_ALONE:
         seen[:] = 0.0
-        start_from_votes(first, code, gold, True, work.own, seen, share)
+        start_from_votes(first, code, gold, tilt, base, True, work.own, seen, share)
     for _ in range(SETTLING):
-        score = settle(first, code, gold, state, seen, prior, work, start == GOLD_ALONE)
+        score = settle(first, code, gold, tilt, state, seen, prior, work, start == GOLD_ALONE)
     for j in range(W):
         for c in range(C):
             for y in range(C):
@@ -618,9 +642,20 @@ def by_task(task: Ints, worker: Ints, answer: Ints, n: int, K: int, C: int) -> t
 
 @jit
 def start_from_votes(
-    first: Ints, code: Codes, gold: Ints, gold_alone: bool, belief: Floats, seen: Floats, total: Floats
+    first: Ints,
+    code: Codes,
+    gold: Ints,
+    tilt: Floats,
+    base: Floats,
+    gold_alone: bool,
+    belief: Floats,
+    seen: Floats,
+    total: Floats,
 ) -> None:
-    """Beliefs equal to the shares of the votes, gold where it is known, and the counts that follow (of gold alone)."""
+    """Beliefs equal to the shares of the votes, gold where it is known, and the counts that follow (of gold alone).
+
+    A vote on a task with a prior of its own counts as the label of a worker of whom nothing is known.
+    """
     K, C = belief.shape
     total[:] = 0.0
     for x in range(K):
@@ -630,8 +665,14 @@ def start_from_votes(
         for c in range(C):
             belief[x, c] = 1.0 if c == gold[x] else 0.0
         if gold[x] < 0:
-            for i in range(first[x], first[x + 1]):
-                belief[x, code[i] % C] += 1.0 / n
+            if len(tilt) > 0:
+                belief[x] = tilt[x]
+                for i in range(first[x], first[x + 1]):
+                    belief[x] += np.log(base[:, code[i] % C])
+                normalise(belief[x].copy(), belief[x])
+            else:
+                for i in range(first[x], first[x + 1]):
+                    belief[x, code[i] % C] += 1.0 / n
             if gold_alone:
                 continue
         for c in range(C):

@@ -242,13 +242,10 @@ class CrowdAllocator:
         if not self.learnt or not len(came):
             return
         task, worker, answer = history.task[came], history.worker[came], history.answer[came]
-        refit(state, task, worker, answer, len(came), self.gold, SWEEPS, RISE, False, np.zeros(SWEEPS))
+        tilt = self.offsets if np.ptp(self.offsets, axis=0).any() else self.offsets[:0]
+        refit(state, task, worker, answer, len(came), self.gold, tilt, SWEEPS, RISE, False, np.zeros(SWEEPS))
         pseudo = state.counts + state.pseudo
         self.campaign.channels[:] = pseudo / pseudo.sum(axis=2, keepdims=True)
-        if np.ptp(self.offsets, axis=0).any():
-            state.logp[:] = np.log(np.maximum(state.belief, 1e-300)) + self.offsets
-            odds = np.exp(state.logp - state.logp.max(axis=1, keepdims=True))
-            state.belief[:] = odds / odds.sum(axis=1, keepdims=True)
 
     def rebin(self) -> None:
         """After a refit: tasks go to the bins of their new beliefs and keep their plans."""

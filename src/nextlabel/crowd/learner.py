@@ -1,0 +1,541 @@
+"""Items teach: a learner of the items' features, and people's labels, learnt together.
+
+====== ============ ========= =============================================================================
+symbol code         shape     meaning
+====== ============ ========= =============================================================================
+phi    design       (K, d)    what is seen of each item, its rows of length 1 (``Encoder``)
+theta  weights      (d+1, C)  of a softmax learner, for each fold of the items one that has not seen them
+l      likelihood   (K, C)    P(labels of x | truth c), by the workers' channels
+pi     chance       (K, C)    what the learner of the other folds says of each item
+rho    prior        (K, C)    (1 - doubt) pi^sharpness + doubt share, normalised
+t      tilt         (K, C)    log rho - log share, which the fit of the labels adds to the log shares (``crowd.fit``)
+====== ============ ========= =============================================================================
+
+  theta  maximises  sum over labelled x of the other folds of log sum_c softmax(phi_x theta)_c l_x(c) - lam/2 |theta|^2
+  lam, the encoding, sharpness and doubt maximise  sum over labelled x of log sum_c rho_x(c) l_x(c)
+
+and the workers' channels are learnt from all labels with these priors, in turns (``TURNS``). Gold counts as a label
+without error; otherwise it teaches nothing and chooses nothing. Four things keep the learner from being believed for
+what it has been told:
+
+- *No echo.* What is said of an item comes from a learner that has seen none of its labels. Folds go by items' names.
+- *No collapse.* Without two labels on the same item nobody can tell a learner that repeats people's errors from people
+  who make none. So the crowd's mean is held to a modest first idea (``MODEST``), as firmly as there are few such pairs.
+- *Alike is not independent.* With more than two answers a wrong label is often the one that the features suggest too.
+  ``ALIKE`` of the errors are taken to go where the learner says.
+- *Nothing is nothing.* Unless the learner makes the labels more probable by ``LEAST_GAIN`` nats and by ``SURE``
+  standard errors, there is no learner, and the fit is that without features, bit for bit.
+
+Cost: about 30 climbs of 20 to 60 steps, each a product with the design; ``MOST_SEARCHED`` items choose lam.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Protocol
+from zlib import crc32
+
+import numpy as np
+from scipy.optimize import minimize
+
+from nextlabel.arrays import Bools, Floats, Ints
+from nextlabel.crowd.expected import WIDTH, ExpectedAccuracy
+from nextlabel.crowd.fit import CrowdFit, CrowdLabels, fit_crowd
+from nextlabel.crowd.prior import CrowdPrior
+from nextlabel.errors import InputError
+from nextlabel.files.columns import cell_text
+from nextlabel.files.features import Features
+from nextlabel.kernels.crowd_fit import stiffness
+
+#: Parts of the items of which each is foretold from the others, turns of learner and channels, steps of one climb.
+FOLDS, TURNS, STEPS = 5, 3, 60
+#: Ridge weights: the first, the factor between two, the ends.
+RIDGE, FACTOR, LEAST_RIDGE, MOST_RIDGE = 0.3, 3.0, 0.01, 30.0
+#: Items that choose the encoding and the ridge weight.
+MOST_SEARCHED = 10_000
+#: Numbers per item from which on their direction may be all that counts.
+WIDE = 32
+#: Nats and standard errors by which the labels must be more probable with the learner.
+LEAST_GAIN, SURE = 3.0, 2.0
+#: How far from chance (0) to perfect (1) a crowd beside a learner is at first, and the share of errors that go its way.
+MODEST, ALIKE = 0.4, 0.3
+#: The least chance that is believed.
+LEAST = 1e-6
+
+Matrix = Any  # a dense float32 array, or a sparse one of SciPy
+
+
+class Learner(Protocol):
+    """A learner of one's own, with the methods of scikit-learn's classifiers; ``classes_`` names the columns."""
+
+    def fit(self, inputs: Any, labels: Any) -> Any:
+        """Learn from inputs and the numbers of their labels, with weights if there is an argument ``sample_weight``."""
+
+    def predict_proba(self, inputs: Any) -> Any:
+        """A row of probabilities for each input."""
+
+
+# What is seen of an item ----------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Encoder:
+    """Features as rows of length 1 on average: numbers standardised, words and pairs of words.
+
+    ``even``: every row has length 1. ``raw``: numbers on the scale that they came with.
+    """
+
+    even: bool = False
+    raw: bool = False
+    length: float = 1.0
+    mean: Any = None
+    scale: Any = None
+    kept: Any = None
+    words: tuple[Any, ...] = ()
+
+    def fit(self, features: Features) -> Encoder:
+        """Learn the columns' means and scales, and the words that occur in two texts or more."""
+        numbers = features.numbers.astype(np.float64)
+        seen = np.isfinite(numbers)
+        many = np.maximum(seen.sum(axis=0), 1)
+        mean = np.where(seen, numbers, 0.0).sum(axis=0) / many
+        scale = np.sqrt((np.where(seen, numbers - mean, 0.0) ** 2).sum(axis=0) / many)
+        self.kept = scale > 1e-9 * np.maximum(np.abs(mean), 1e-12)
+        self.mean, self.scale = mean[self.kept], scale[self.kept]
+        if self.raw and self.kept.any():
+            self.mean, self.scale = np.zeros_like(self.mean), np.full_like(self.scale, np.median(self.scale))
+        self.words = tuple(self._vectoriser(column) for column in features.texts)
+        if not self.even and self.kept.any():
+            self.length = float(np.sqrt((self._scaled(features) ** 2).sum(axis=1).mean()))
+        return self
+
+    def _scaled(self, features: Features) -> Any:
+        numbers = features.numbers[:, self.kept]
+        block = np.where(np.isfinite(numbers), (numbers - self.mean) / self.scale, 0.0)
+        most = 1e3 if self.raw else 6.0
+        return np.clip(block, -most, most).astype(np.float32)
+
+    def _vectoriser(self, texts: Sequence[str]) -> Any:
+        try:
+            from sklearn.feature_extraction.text import TfidfVectorizer
+        except ImportError as error:
+            raise InputError(
+                "texts are learnt from by scikit-learn, which is not installed.", "pip install 'nextlabel[learn]'."
+            ) from error
+        for least in (2, 1):
+            try:
+                found = TfidfVectorizer(
+                    ngram_range=(1, 2), min_df=least, max_features=100_000, sublinear_tf=True, dtype=np.float32
+                )
+                return found.fit(texts)
+            except ValueError:  # no words
+                continue
+        return None
+
+    def encode(self, features: Features) -> Matrix:
+        """(n, d) the design; a missing number is its column's mean."""
+        blocks = []
+        if self.kept.any():
+            block = self._scaled(features)
+            lengths = np.linalg.norm(block, axis=1, keepdims=True) if self.even else self.length
+            blocks.append(block / np.maximum(lengths, np.float32(1e-6)))
+        blocks += [w.transform(column) for w, column in zip(self.words, features.texts, strict=True) if w is not None]
+        if not blocks:
+            return np.zeros((len(features), 0), dtype=np.float32)
+        if all(isinstance(block, np.ndarray) for block in blocks):
+            return blocks[0]
+        from scipy import sparse
+
+        return sparse.hstack([block / np.sqrt(len(blocks)) for block in blocks], format="csr", dtype=np.float32)
+
+
+# The softmax learner --------------------------------------------------------------------------------------------------
+
+
+def _softmax(logits: Any) -> Any:
+    odds = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return odds / odds.sum(axis=1, keepdims=True)
+
+
+def _climb(design: Matrix, like: Any, ridge: float, start: Any, steps: int) -> Any:
+    """(d + 1, C) weights, the last row without features; in coordinates in which all of them are about as curved."""
+    d, C = design.shape[1], like.shape[1]
+    squares = design.multiply(design).sum(axis=0) if hasattr(design, "multiply") else (design**2).sum(axis=0)
+    curve = np.sqrt(0.1 * np.append(np.asarray(squares).ravel(), len(like)) + ridge)[:, None].astype(np.float32)
+    turned = design.T.tocsr() if hasattr(design, "multiply") else design.T
+
+    def objective(flat: Floats) -> tuple[float, Floats]:
+        weights = flat.reshape(d + 1, C).astype(np.float32) / curve
+        chance = _softmax(design @ weights[:-1] + weights[-1])
+        joint = chance * like
+        whole = np.maximum(joint.sum(axis=1, keepdims=True), 1e-30)
+        apart = chance - joint / whole
+        slope = np.vstack([turned @ apart + ridge * weights[:-1], apart.sum(axis=0)]) / curve
+        value = 0.5 * ridge * float((weights[:-1] ** 2).sum()) - float(np.log(whole).sum(dtype=np.float64))
+        return value, slope.astype(np.float64).ravel()
+
+    found = minimize(
+        objective, (start * curve).astype(np.float64).ravel(), jac=True, method="L-BFGS-B",
+        options={"maxiter": steps, "maxcor": 8, "ftol": 1e-6},
+    )  # fmt: skip
+    return found.x.reshape(d + 1, C).astype(np.float32) / curve
+
+
+def _says(design: Matrix, weights: Any) -> Floats:
+    return np.asarray(_softmax(design @ weights[:-1] + weights[-1]), dtype=np.float64)
+
+
+# Chance, prior and what it is worth -----------------------------------------------------------------------------------
+
+
+class Tempered(NamedTuple):
+    """How far the learner is believed, and by how many nats it makes the labels more probable, ``error`` at one sd."""
+
+    sharpness: float
+    doubt: float
+    gain: float
+    error: float
+
+    @property
+    def says_something(self) -> bool:
+        """Whether it is believed at all."""
+        return self.gain > max(LEAST_GAIN, SURE * self.error)
+
+
+def prior_of(chance: Floats, share: Floats, tempered: Tempered) -> Floats:
+    """rho."""
+    sharp = _softmax(tempered.sharpness * np.log(np.maximum(chance, LEAST)))
+    return np.asarray(np.maximum((1.0 - tempered.doubt) * sharp + tempered.doubt * share, LEAST))
+
+
+def _temper(chance: Floats, share: Floats, like: Floats) -> Tempered:
+    """The sharpness and the doubt under which the labels are most probable."""
+    alone = np.log(like @ share)
+    found = Tempered(0.0, 0.0, 0.0, 0.0)
+    for sharpness in np.geomspace(0.25, 4.0, 13):
+        sharp = _softmax(sharpness * np.log(np.maximum(chance, LEAST)))
+        inside, outside = (sharp * like).sum(axis=1), like @ share
+        for doubt in (0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.7):
+            more = np.log((1.0 - doubt) * inside + doubt * outside) - alone
+            if (total := float(more.sum())) > found.gain:
+                found = Tempered(float(sharpness), doubt, total, float(more.std() * np.sqrt(len(more))))
+    return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Taught:
+    """What the learner said of the items; ``chance`` (K, C) out of fold, ``prior`` what is believed of it.
+
+    ``alone`` is the fit without features, ``tilt`` (K, C) what the fit was made with. ``bits`` say the features per
+    labelled item that has some; ``without`` and ``with_`` are the labels' log loss per such item. Where features say
+    nothing, ``prior``, ``tilt`` and ``learner`` are None, and the fit is ``alone``.
+    """
+
+    alone: CrowdFit
+    chance: Floats
+    prior: Floats | None = None
+    tilt: Floats | None = None
+    bits: float = 0.0
+    without: float = float("nan")
+    with_: float = float("nan")
+    learner: ItemLearner | None = None
+
+    def sentences(self) -> list[str]:
+        """How much features say, in plain English."""
+        if self.learner is None:
+            return ["The features say nothing about the answers that the labels do not: they are left out."]
+        return [
+            f"The features say {self.bits:.2f} bits about an item before any label of its own: the labels' log loss is "
+            f"{self.with_:.3f} per item with them and {self.without:.3f} without, each item foretold by a learner that "
+            f"has not seen its labels. That learner alone agrees with {self.learner.accuracy:.1%} of the labels."
+        ]
+
+
+@dataclass(slots=True, eq=False)
+class ItemLearner:
+    """A learner that is trained, to be used on items it has not seen; it can be pickled.
+
+    ``members`` were each taught without one fold of the items and speak together.
+    """
+
+    answers: tuple[Any, ...]
+    encoder: Encoder | None
+    members: list[Any]
+    share: Floats
+    tempered: Tempered
+    #: Share of the people's labels that the learner foretold, out of fold.
+    accuracy: float
+
+    def predict_proba(self, features: Any) -> Floats:
+        """(n, C) probability of each answer for items in any of the forms that ``learn_crowd`` takes as features."""
+        from nextlabel.files.features import read_features
+
+        read = read_features(features)
+        if self.encoder is None:
+            inputs = _inputs(read)
+            chance = sum(_answered(one, inputs, len(read), len(self.answers)) for one in self.members)
+        else:
+            design = self._design(read)
+            chance = sum(_says(design, one) for one in self.members)
+        prior = prior_of(np.asarray(chance) / len(self.members), self.share, self.tempered)
+        return np.asarray(prior / prior.sum(axis=1, keepdims=True))
+
+    def _design(self, read: Features) -> Matrix:
+        assert self.encoder is not None
+        if (read.numbers.shape[1], len(read.texts)) != (len(self.encoder.kept), len(self.encoder.words)):
+            raise InputError(
+                f"{read.name} has {read.numbers.shape[1]:,} numbers and {len(read.texts):,} texts per item; the "
+                f"learner was taught with {len(self.encoder.kept):,} and {len(self.encoder.words):,}.",
+                "Give the same columns.",
+            )
+        return self.encoder.encode(read)
+
+    def predict(self, features: Any) -> list[Any]:
+        """The most probable answer for each item."""
+        return [self.answers[k] for k in np.argmax(self.predict_proba(features), axis=1)]
+
+
+# Learners of one's own ------------------------------------------------------------------------------------------------
+
+
+def _inputs(features: Features) -> Any:
+    """What a learner of one's own is given: numbers, a list of texts, or both as the built-in encoder has them."""
+    if not features.texts:
+        return features.numbers
+    if len(features.texts) == 1 and not features.numbers.shape[1]:
+        return list(features.texts[0])
+    return [
+        {"numbers": features.numbers[k], "texts": [column[k] for column in features.texts]}
+        for k in range(len(features))
+    ]
+
+
+def _picked(inputs: Any, rows: Ints) -> Any:
+    return inputs[rows] if hasattr(inputs, "shape") else [inputs[k] for k in rows]
+
+
+def _fitted(learner: Learner, inputs: Any, target: Floats, rows: Ints) -> Any:
+    """A copy of the learner, fitted to soft targets (n, C) by weights where it takes them, else to the likeliest."""
+    fresh = deepcopy(learner)
+    try:
+        if "sample_weight" in inspect.signature(fresh.fit).parameters:
+            at, answer = np.nonzero(target > 0.02)
+            done = fresh.fit(_picked(inputs, rows[at]), answer, sample_weight=target[at, answer])  # type: ignore[call-arg]
+        else:
+            done = fresh.fit(_picked(inputs, rows), target.argmax(axis=1))
+    except Exception as error:
+        raise InputError(
+            f"the learner could not be fitted: {type(error).__name__}: {str(error)[:200]}.",
+            "It needs fit(inputs, labels) and predict_proba(inputs), as scikit-learn's classifiers have them.",
+        ) from error
+    return fresh if done is None else done
+
+
+def _answered(fitted: Any, inputs: Any, n: int, answers: int) -> Floats:
+    """(n, C) what a fitted learner says; an answer that it has not met is improbable."""
+    found = np.asarray(fitted.predict_proba(inputs), dtype=np.float64)
+    classes = np.asarray(getattr(fitted, "classes_", np.arange(answers)), dtype=np.int64)
+    if found.shape != (n, len(classes)) or not np.isfinite(found).all() or (found < 0).any():
+        raise InputError(
+            f"predict_proba returned an array of shape {found.shape} for {n:,} items and {len(classes)} answers.",
+            "Return a row of probabilities for each item, with a column for each of classes_.",
+        )
+    out = np.full((n, answers), LEAST)
+    out[:, classes] = np.maximum(found, LEAST)
+    return np.asarray(out / out.sum(axis=1, keepdims=True))
+
+
+# Learner and people together ------------------------------------------------------------------------------------------
+
+
+def folds_of(tasks: Sequence[Any]) -> Ints:
+    """The part of each item, by its name: it stays when others come."""
+    return np.array([crc32(cell_text(task).encode()) % FOLDS for task in tasks], dtype=np.int64)
+
+
+@dataclass(slots=True)
+class _Teacher:
+    """Cross-fits one kind of learner; ``fold`` and ``taught`` (n,) go by the rows of the features."""
+
+    features: Features
+    fold: Ints
+    taught: Bools
+    learner: Learner | None
+    encoder: Encoder | None = None
+    design: Matrix = None
+    ridge: float = RIDGE
+    members: list[Any] | None = None
+
+    def learn(self, like: Floats, share: Floats) -> Floats:
+        """(n, C) chances out of fold, given the likelihood of each item's labels."""
+        if self.learner is not None:
+            return self._own(like, share)
+        if self.encoder is None:
+            self._search(like, share)
+        chance, self.members = self._cross_fit(self.design, like, share, self.ridge, self.taught, self.members)
+        return chance
+
+    def _search(self, like: Floats, share: Floats) -> None:
+        """The encoding and the ridge weight under which the labels are most probable, from some of the items."""
+        some = self.taught.copy()
+        rows = np.flatnonzero(some)
+        some[rows[MOST_SEARCHED:]] = False
+        best = -np.inf
+        wide = self.features.numbers.shape[1] >= WIDE
+        for even, raw in ((False, False), (True, False), (True, True)) if wide else ((False, False),):
+            encoder = Encoder(even, raw).fit(self.features)
+            design = encoder.encode(self.features)
+            inside = np.flatnonzero(some)
+            part, fold = design[inside], self.fold[inside]
+            gain, ridge = self._gain(part, like[inside], share, fold, RIDGE), RIDGE
+            for step in (FACTOR, 1.0 / FACTOR):
+                while LEAST_RIDGE < ridge * step < MOST_RIDGE:
+                    other = self._gain(part, like[inside], share, fold, ridge * step)
+                    if other <= gain:
+                        break
+                    gain, ridge = other, ridge * step
+            if gain > best:
+                best, self.encoder, self.design, self.ridge = gain, encoder, design, ridge
+
+    def _gain(self, design: Matrix, like: Floats, share: Floats, fold: Ints, ridge: float) -> float:
+        chance, _ = self._cross_fit(design, like, share, ridge, np.ones(len(fold), dtype=np.bool_), None, fold)
+        return _temper(chance, share, like).gain
+
+    def _cross_fit(
+        self, design: Matrix, like: Floats, share: Floats, ridge: float, taught: Bools, warm: Any, fold: Any = None
+    ) -> tuple[Floats, list[Any]]:
+        fold = self.fold if fold is None else fold
+        chance = np.tile(share, (len(fold), 1))
+        start = np.zeros((design.shape[1] + 1, len(share)), dtype=np.float32)
+        start[-1] = np.log(share)
+        likely, members = like.astype(np.float32), []
+        for part in range(FOLDS):
+            rows = np.flatnonzero(taught & (fold != part))
+            weights = _climb(design[rows], likely[rows], ridge, start if warm is None else warm[part], STEPS)
+            members.append(weights)
+            others = np.flatnonzero(fold == part)
+            chance[others] = _says(design[others], weights)
+        return chance, members
+
+    def _own(self, like: Floats, share: Floats) -> Floats:
+        assert self.learner is not None
+        inputs, target = _inputs(self.features), like * share
+        target = target / target.sum(axis=1, keepdims=True)
+        chance, self.members = np.tile(share, (len(self.fold), 1)), []
+        for part in range(FOLDS):
+            rows, others = np.flatnonzero(self.taught & (self.fold != part)), np.flatnonzero(self.fold == part)
+            if len(rows):
+                self.members.append(_fitted(self.learner, inputs, target[rows], rows))
+                if len(others):
+                    found = _answered(self.members[-1], _picked(inputs, others), len(others), len(share))
+                    chance[others] = found
+        return chance
+
+
+def learn_jointly(
+    labels: CrowdLabels,
+    gold: Ints,
+    features: Features,
+    tasks: Sequence[Any],
+    learner: Learner | None = None,
+    prior: CrowdPrior | None = None,
+    answers: Sequence[Any] = (),
+) -> tuple[CrowdFit, Taught]:
+    """The fit of labels and features, and what the learner has learnt; that without features where they say nothing."""
+    K, C = labels.tasks, labels.answers
+    row = features.rows_of(tasks)
+    many = np.bincount(labels.task, minlength=K)
+    told = (many > 0) | (gold >= 0)
+    here = np.flatnonzero(row >= 0)
+    fit = alone = fit_crowd(labels, gold, prior)
+    nothing = Taught(alone, np.full((K, C), np.nan))
+    judged = here[told[here] & (many[here] > 0) & (gold[here] < 0)]
+    if len(judged) < 2 * FOLDS:
+        return alone, nothing
+    teacher = _Teacher(features.kept(row[here]), folds_of([tasks[k] for k in here.tolist()]), told[here], learner)
+    usual = modest_prior(labels, gold, CrowdPrior.default(C) if prior is None else prior)
+    full, tempered = np.zeros((K, C)), None
+    chance = np.full((K, C), np.nan)
+    for _ in range(TURNS):
+        like = _likelihood(fit, full, gold)
+        chance[here] = teacher.learn(like[here], fit.share)
+        tempered = _temper(chance[judged], fit.share, like[judged])
+        if not tempered.says_something:
+            return alone, replace(nothing, chance=chance)
+        full = tilt_of(labels, fit, chance, tempered)
+        fit = fit_crowd(labels, gold, usual, tilt=full)
+    assert tempered is not None and teacher.members is not None
+    bits = tempered.gain / len(judged) / np.log(2.0)
+    without = -float(np.log(like[judged] @ fit.share).mean())
+    said = labels.answer == np.nan_to_num(chance)[labels.task].argmax(axis=1)
+    right = float(said[np.isin(labels.task, judged)].mean())
+    found = ItemLearner(tuple(answers), teacher.encoder, teacher.members, fit.share, tempered, right)
+    prior_ = believed(chance, fit.share, tempered)
+    return fit, Taught(alone, chance, prior_, full, bits, without, without - bits * float(np.log(2.0)), found)
+
+
+def believed(chance: Floats, share: Floats, tempered: Tempered) -> Floats:
+    """(K, C) rho, the shares where nothing is known of an item."""
+    prior = np.tile(share, (len(chance), 1))
+    here = np.isfinite(chance[:, 0])
+    prior[here] = prior_of(chance[here], share, tempered)
+    return prior
+
+
+def expected_jointly(fit: CrowdFit, taught: Taught, gold: Ints) -> ExpectedAccuracy:
+    """How many answers are right, between what the fit says and what the learner alone says of the same answers.
+
+    People who are wrong together teach the learner to be wrong with them, so that the fit is too sure; the learner, to
+    whom an item's labels are unknown, knows nothing of what they add. The more of all there is to know the learner
+    knows, the more its word counts. The interval holds both words.
+    """
+    assert taught.prior is not None
+    asked = np.flatnonzero(gold < 0)
+    best = fit.beliefs[asked].argmax(axis=1)
+    joint = fit.beliefs[asked].max(axis=1)
+    alone = float(taught.prior[asked, best].mean())
+    entropy = -float((fit.share * np.log2(fit.share)).sum())
+    weight = min(taught.bits / entropy, 1.0)
+    mean = weight * alone + (1.0 - weight) * float(joint.mean())
+    chance = float((joint * (1.0 - joint)).sum()) / len(asked) ** 2
+    half = WIDTH * chance**0.5
+    low, high = min(alone, mean - half), max(float(joint.mean()), mean + half)
+    return ExpectedAccuracy(mean, max(low, 0.0), min(high, 1.0), 0.0)
+
+
+def modest_prior(labels: CrowdLabels, gold: Ints, prior: CrowdPrior) -> CrowdPrior:
+    """The first idea of a crowd that a learner sits beside: modest, and held as firmly as two labels are rare."""
+    C = labels.answers
+    accuracy = 1.0 / C + MODEST * (1.0 - 1.0 / C)
+    pseudo = np.full((C, C), (1.0 - accuracy) / (C - 1))
+    np.fill_diagonal(pseudo, accuracy)
+    first = np.concatenate([[0], np.cumsum(np.bincount(labels.task, minlength=labels.tasks))])
+    return CrowdPrior(pseudo * prior.pseudo.sum() / C, prior.share, prior.hold * stiffness(first, gold))
+
+
+def _likelihood(fit: CrowdFit, tilt: Floats, gold: Ints) -> Floats:
+    """(K, C) of each item's labels by the channels, the largest 1."""
+    logs = np.log(np.maximum(fit.beliefs, 1e-12)) - np.log(fit.share) - tilt
+    like = np.exp(np.maximum(logs - logs.max(axis=1, keepdims=True), -40.0))
+    known = np.flatnonzero(gold >= 0)
+    like[known] = np.maximum(np.eye(fit.beliefs.shape[1])[gold[known]], 1e-12)
+    return np.asarray(like)
+
+
+def tilt_of(labels: CrowdLabels, fit: CrowdFit, chance: Floats, tempered: Tempered) -> Floats:
+    """(K, C) what is added to the log shares of each item: the learner's word, and errors that go its way."""
+    prior = believed(chance, fit.share, tempered)
+    tilt = np.log(prior) - np.log(fit.share)
+    if labels.answers > 2:
+        mean = fit.prior.pseudo / fit.prior.pseudo.sum(axis=1, keepdims=True)
+        usual = (mean / (1.0 - np.diag(mean))[:, None])[:, labels.answer].T
+        others = np.maximum(1.0 - prior[labels.task], LEAST)
+        suggested = np.minimum(prior[labels.task, labels.answer][:, None] / others, 1.0)
+        more = np.log(1.0 - ALIKE + ALIKE * suggested / usual)
+        more[np.arange(len(more)), labels.answer] = 0.0
+        more[~np.isfinite(chance[labels.task, 0])] = 0.0
+        np.add.at(tilt, labels.task, more)
+    return np.asarray(tilt)

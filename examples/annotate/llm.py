@@ -1,11 +1,12 @@
 """A language model for ``nextlabel annotate``, behind any address that speaks OpenAI's chat completions.
 
-    export LLM_URL=http://127.0.0.1:11434/v1 LLM_MODEL=llama3.2 LLM_KEY=... LLM_LABELS=negative,positive
+    export LLM_URL=http://127.0.0.1:11434/v1 LLM_MODEL=llama3.2 LLM_LABELS=negative,positive
     cd examples/annotate
     nextlabel annotate ID --model llm:label --column text --per-minute 60 --cost 0.01
 
-Whatever goes wrong is raised, and ``annotate`` calls again: after the seconds that the server asks for where it says so
-(``retry_after``), and a little later each time where it does not. An answer that is no label is asked for again too.
+A provider's key goes into ``LLM_KEY``. Whatever goes wrong is raised, and ``annotate`` calls again: after the seconds
+that the server asks for where it says so (``retry_after``), and a little later each time where it does not. An answer
+that is no label is asked for again too.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ import httpx
 URL, MODEL = os.environ.get("LLM_URL", "http://127.0.0.1:11434/v1"), os.environ.get("LLM_MODEL", "llama3.2")
 LABELS = os.environ.get("LLM_LABELS", "no,yes").split(",")
 QUESTION = os.environ.get("LLM_QUESTION", "Is the tone of this text positive?")
-http = httpx.Client(timeout=60.0, headers={"Authorization": f"Bearer {os.environ.get('LLM_KEY', '')}"})
+KEY = os.environ.get("LLM_KEY", "").strip()
+http = httpx.Client(timeout=60.0, headers={"Authorization": f"Bearer {KEY}"} if KEY else {})
 
 
 class TryLater(Exception):

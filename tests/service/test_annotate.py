@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+from documents import read_page
 from nextlabel.cli.app import run
 from nextlabel.client import annotation
 from service_fixtures import PATIENCE_S, Service, on_sqlite
@@ -118,6 +119,34 @@ def test_a_language_model_behind_an_openai_compatible_address(
     assert {(one["path"], one["key"]) for one in chat_api.requests} == {("/v1/chat/completions", "Bearer k3y")}
     row = service.campaign_service.store.row(id)
     assert (row.spent, row.reserved) == (3, 0)
+
+
+def test_the_documented_commands_run_as_they_are_written(
+    service: Service, chat_api: type[ChatApi], tmp_path: Path
+) -> None:
+    page = read_page(EXAMPLES.parents[1] / "docs" / "annotate.md")
+    llm, learner = (block.text for block in page.blocks if "cd examples/annotate" in block.text)
+    command = tmp_path / "nextlabel"  # the service of this test is at another address than the usual one
+    command.write_text(f'#!/bin/sh\nexec "{Path(sys.executable).parent}/nextlabel" "$@" --url {service.url}\n')
+    command.chmod(0o755)
+    path = os.pathsep.join([str(tmp_path), os.environ["PATH"]])
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("LLM_")}
+
+    def type_in(text: str) -> str:
+        given = {"cwd": EXAMPLES.parents[1], "env": {**kept, "PATH": path}, "timeout": PATIENCE_S}
+        ran = subprocess.run(["sh", "-c", text], capture_output=True, text=True, check=False, **given)  # type: ignore[call-overload]
+        assert ran.returncode == 0, ran.stderr
+        return ran.stderr
+
+    id = campaign_of_words(service, "tone", tasks=2, labels=["negative", "positive"], budget=4)
+    chat_api.trouble += [(200, {}, json.dumps({"choices": [{"message": {"content": "Positive."}}]}))] * 2
+    assert "2 labels" in type_in(llm.replace("http://127.0.0.1:11434/v1", os.environ["LLM_URL"]))
+    assert {one["key"] for one in chat_api.requests} == {None}  # no key, no header
+    for worker in ("ann", "bob"):
+        while lease := service.campaign_service.ask(id, worker):
+            service.campaign_service.tell(lease.id, "positive")
+    assert service.campaign_service.store.row(id).left == 0  # so that the learner's command comes to its end
+    assert "model:learner" in type_in(learner)
 
 
 def test_a_model_that_says_nothing_sensible_is_given_up(

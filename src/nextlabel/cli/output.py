@@ -115,12 +115,10 @@ def working(description: str) -> Iterator[Callable[[float], None]]:
     """Show that work is going on; yields ``progress(fraction)`` for the solvers.
 
     The bar appears on stderr after PATIENCE_S seconds, only where stderr is a terminal (or FORCE_COLOR is set), and
-    goes away with the work. The first compilation of the kernels is always announced.
+    goes away with the work.
     """
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
-
-    from nextlabel.kernels.jit import announce_compilation
 
     console = Console(stderr=True, highlight=False)
     bar = Progress(
@@ -136,16 +134,12 @@ def working(description: str) -> Iterator[Callable[[float], None]]:
     def progress(fraction: float) -> None:
         bar.update(job, total=1.0, completed=min(max(fraction, 0.0), 1.0))
 
-    def announce() -> None:
-        console.print("Compiling numerical kernels, once per installation ...")
-
     timer = threading.Timer(PATIENCE_S, bar.start)
     timer.daemon = True
     if console.is_terminal:
         timer.start()
     try:
-        with announce_compilation(announce):
-            yield progress
+        yield progress
     finally:
         timer.cancel()
         if timer.ident is not None:

@@ -1,4 +1,7 @@
-"""The one place where Numba's flags are set, kernels are compiled once, and a user is told that it happens.
+"""The one place where Numba's flags are set, kernels are compiled once and kept, and a user is told that it happens.
+
+Compiled kernels are kept where Numba keeps them: in ``NUMBA_CACHE_DIR``, beside the source, or in the user's cache. A
+user who may write to none of these has a folder among the temporary files, which no other user can write to.
 
 Processes that need the same kernel at the same time: one of them compiles it, the others wait and read the cache.
 Without this, processes that start together (the processes of a service, a demo and its crowd, tests side by side) all
@@ -12,19 +15,21 @@ process that is stopped (SIGSTOP) keeps it, so that nobody waits for longer than
 
 from __future__ import annotations
 
+import logging
 import os
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
-from threading import Lock
 from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
 from numba.core import event
 from numba.core.compiler_lock import global_compiler_lock
+from numba.misc.appdirs import AppDirs
 
 try:
     import fcntl
@@ -34,6 +39,44 @@ except ImportError:  # not on Windows: everybody compiles
 
 #: Seconds that a process waits for another, and between two looks.
 LONGEST_S, LOOK_S = 60.0, 0.02
+log = logging.getLogger("nextlabel.kernels")
+
+
+def is_writable(folder: Path) -> bool:
+    """Whether files can be made in a folder, which is made if need be."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return True
+    except OSError:
+        return False
+
+
+def choose_cache() -> bool:
+    """See to it that compiled kernels can be kept; False if they cannot be anywhere."""
+    usual = [Path(__file__).parent / "__pycache__", Path(AppDirs(appname="numba", appauthor=False).user_cache_dir)]
+    given = [Path(os.environ["NUMBA_CACHE_DIR"])] if os.environ.get("NUMBA_CACHE_DIR") else []
+    if any(map(is_writable, [*given, *usual])):
+        return True
+    tried = ", ".join(map(str, [*given, *usual]))
+    try:
+        user = getattr(os, "getuid", int)()
+        folder = Path(tempfile.gettempdir()) / f"nextlabel-{user}"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        found = folder.lstat()
+        if found.st_uid != user or found.st_mode & 0o170077 != 0o040000:  # somebody else's, or open to others
+            folder = Path(tempfile.mkdtemp(prefix="nextlabel-"))
+    except OSError:
+        log.warning("Compiled code cannot be kept: nothing can be written to %s. Set NUMBA_CACHE_DIR.", tried)
+        return False
+    log.warning(
+        "Compiled code is kept in %s, since nothing can be written to %s. Set NUMBA_CACHE_DIR to choose.", folder, tried
+    )
+    os.environ["NUMBA_CACHE_DIR"] = numba.config.CACHE_DIR = str(folder)  # type: ignore[attr-defined]
+    return True
+
+
+CACHE = choose_cache()
 
 
 @contextmanager
@@ -78,9 +121,6 @@ def compile_once(kernel: Any) -> None:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-#: Taken by the first compilation that is announced, and never given back: a command has several blocks to announce it.
-_told = Lock()
-
 
 def version_of(folder: Path) -> str:
     """What compiled kernels are valid for: this Numba, and these sources."""
@@ -100,29 +140,29 @@ def jit(function: F) -> F:
     if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
         # Compiled whole numbers wrap around in silence; so shall these.
         return np.errstate(over="ignore")(function)
-    kernel: Any = numba.njit(cache=True, nogil=True, fastmath=False, error_model="numpy")(function)
-    kernel._cache._cache_file._version = VERSION
-    compile_once(kernel)
+    kernel: Any = numba.njit(cache=CACHE, nogil=True, fastmath=False, error_model="numpy")(function)
+    if CACHE:
+        kernel._cache._cache_file._version = VERSION
+        compile_once(kernel)
     return cast(F, kernel)
 
 
-class _Announce(event.Listener):
-    def __init__(self, say: Callable[[], None]) -> None:
-        self._say = say
+class Announcement(event.Listener):
+    """Says in the log, once in a process, that kernels have to be compiled; not when the cache has them."""
+
+    told = False
 
     def on_start(self, event: Any) -> None:
-        if _told.acquire(blocking=False):
-            self._say()
+        """A function is compiled."""
+        if not self.told and event.data["dispatcher"].py_func.__module__.startswith(__package__):
+            self.told = True
+            log.warning("Compiling numerical kernels, once per installation, which takes a minute or two ...")
 
     def on_end(self, event: Any) -> None:
-        pass
+        """It is done."""
 
 
-@contextmanager
-def announce_compilation(say: Callable[[], None]) -> Iterator[None]:
-    """Call ``say`` if a kernel has to be compiled inside the block (not when the cache has it), once in a process."""
-    with event.install_listener("numba:compile", _Announce(say)):
-        yield
+event.register("numba:compile", Announcement())
 
 
 def uncounted(function: F) -> F:

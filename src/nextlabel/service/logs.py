@@ -84,7 +84,7 @@ def log_request(fields: dict[str, Any], seconds: float) -> None:
 def log_to_stderr(level: str) -> None:
     """Send this process's log, ours and uvicorn's, to stderr."""
     handler = BufferedHandler(sys.stderr)
-    for name in ("nextlabel.service", "uvicorn", "uvicorn.error"):
+    for name in ("nextlabel", "uvicorn", "uvicorn.error"):
         logger = logging.getLogger(name)
         logger.handlers = [handler] if name != "uvicorn.error" else []
         logger.propagate = name == "uvicorn.error"

@@ -6,6 +6,7 @@ Profiles: ``ci`` is the default and repeats itself; ``HYPOTHESIS_PROFILE=thoroug
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 import shutil
 import tempfile
@@ -37,6 +38,9 @@ atexit.register(shutil.rmtree, os.environ["XDG_CONFIG_HOME"], ignore_errors=True
 # A request that takes longer than httpx's five seconds is slow, not wrong.
 waits = httpx._config.DEFAULT_TIMEOUT_CONFIG
 waits.connect = waits.read = waits.write = waits.pool = 300.0
+
+# Whether a cache is empty must not decide what a command's tests find on stderr.
+logging.getLogger("nextlabel.kernels").setLevel(logging.ERROR)
 
 HERE = Path(__file__).resolve().parent
 #: Lines of ``rte/labels.csv``: a header and ten labels for each of 800 tasks.

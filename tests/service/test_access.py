@@ -108,11 +108,36 @@ class TestLeakedDatabase:
 class TestKeyFile:
     def test_it_is_made_once_and_may_be_elsewhere(self, tmp_path: Path) -> None:
         store = SqlStore(str(tmp_path / "labels.db"))
-        assert signing_key(store) == signing_key(store) != signing_key(store, str(tmp_path / "other.key"))
+        assert signing_key(store) == signing_key(store)
         token = LinkSigner.of(store).worker_token("demo", "ann")
         assert LinkSigner.of(store).read_worker(token) == ("demo", "ann")
-        assert LinkSigner.of(store, str(tmp_path / "other.key")).read_worker(token) is None
+        (tmp_path / "labels.db.key").rename(tmp_path / "moved.key")
+        assert LinkSigner.of(store, str(tmp_path / "moved.key")).read_worker(token) == ("demo", "ann")
         store.close()
+
+    def test_another_key_is_refused_in_one_sentence(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        assert run(["campaign", "create", "--budget", "5", "--id", "demo", "--db", "labels.db"]) == 0
+        links, key = ["campaign", "links", "demo", "--db", "labels.db"], tmp_path / "labels.db.key"
+        assert run(links) == 0
+        before = key.read_text()
+        key.write_text("x" * 64)
+        capsys.readouterr()
+        for words in (links, ["serve", "--db", "labels.db", "--port", "0"]):
+            assert run(words) == 2
+            said = capsys.readouterr().err.splitlines()[-1]
+            assert f"the key file {key} is not that of this database" in said and "NEXTLABEL_KEY_FILE" in said
+        key.unlink()
+        assert run(links) == 2 and not key.exists()  # no other one is made in silence
+        assert f"the key file {key} is missing" in capsys.readouterr().err
+        key.write_text(before)
+        key.chmod(0o600)
+        assert run(links) == 0
+        key.unlink()
+        assert run(["token", "revoke", "--links", "--db", "labels.db"]) == 0
+        assert run(links) == 0 and key.read_text() != before
 
     def test_one_that_others_can_read_or_that_is_short_is_refused(self, tmp_path: Path) -> None:
         store, path = SqlStore(str(tmp_path / "labels.db")), tmp_path / "my.key"

@@ -8,6 +8,7 @@ import sqlite3
 import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import Future
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -21,7 +22,7 @@ from sqlalchemy.exc import OperationalError
 from nextlabel.campaigns import certificate as certificates
 from nextlabel.service.logs import JsonFormatter
 from nextlabel.service.middleware import SECURITY_HEADERS
-from nextlabel.service.routes import campaigns, results, work
+from nextlabel.service.routes import campaigns, health, results, work
 from service_fixtures import PATIENCE_S, QUICK, Service, on_sqlite, running
 
 CAMPAIGN = {**QUICK, "id": "demo"}
@@ -482,6 +483,18 @@ class TestProblems:
                          http.get("/campaigns/nobody/results")):  # fmt: skip
             for name, value in SECURITY_HEADERS:
                 assert response.headers[name.decode()] == value.decode()
+
+    def test_ready_is_more_than_alive(
+        self, shared: Service, http: httpx.Client, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        compiled: Future[None] = Future()
+        with monkeypatch.context() as patched:
+            patched.setattr(health, "crowd_compiled", lambda: compiled)
+            check_problem(http.get("/readyz"), 503, "the service is compiling.", "nextlabel warm")
+            assert http.get("/healthz").status_code == 200
+            compiled.set_result(None)
+            assert http.get("/readyz").json()["status"] == "ok"
+            assert httpx.get(f"{shared.url}/readyz").status_code == 200
 
     def test_a_fault_is_told_without_its_trace(
         self, shared: Service, http: httpx.Client, monkeypatch: pytest.MonkeyPatch

@@ -76,6 +76,7 @@ def test_serve_until_a_signal(tmp_path: Path, workers: int) -> None:
         _, errors = process.communicate(timeout=PATIENCE_S)
         assert process.returncode == 0
     lines = [json.loads(line) for line in errors.splitlines()]
+    assert any(line.get("message", "").startswith("ready after") for line in lines)
     requests = [line for line in lines if "method" in line]
     assert sum(line["path"].endswith("/tell") for line in requests) == 20
     assert {line["status"] for line in requests} <= {200, 201}

@@ -621,7 +621,7 @@ def doubt_about(row: CampaignRow, now: float) -> ClockError | None:
     return ClockError(
         f"the clock says {_written(now)}, {_apart(row.last_at, now)} the last event of campaign {row.id!r} "
         f"({_written(row.last_at)}).",
-        f"Set the clock right. If it is right, accept it: nextlabel campaign clock {row.id} --accept.",
+        f"Set the clock right. If it is right, accept it: nextlabel campaign change {row.id} --accept-clock.",
     )
 
 

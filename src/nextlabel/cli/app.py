@@ -28,6 +28,7 @@ from nextlabel.cli.reproduce import reproduce
 from nextlabel.cli.serve import serve
 from nextlabel.cli.simulate import simulate
 from nextlabel.cli.token import app as token
+from nextlabel.cli.warm import warm
 from nextlabel.cli.workers import workers
 from nextlabel.errors import InputError, NextlabelError
 from nextlabel.prose import has_password, without_passwords
@@ -57,6 +58,7 @@ for _command in (
     serve,
     annotate,
     demo,
+    warm,
 ):
     app.command()(_command)
 app.add_typer(token, name="token")

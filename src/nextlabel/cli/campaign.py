@@ -305,6 +305,9 @@ def change(
     undo: Annotated[
         str | None, text("--undo-adjudication", "TASK", "Take such an answer back: the labels decide about it again.")
     ] = None,
+    accept_clock: Annotated[
+        bool, typer.Option("--accept-clock", help="Go on by the clock although it is far from the last event.")
+    ] = False,
     db: Db = DB,
     as_json: Json = False,
     **typed: Any,
@@ -313,11 +316,16 @@ def change(
 
     Workers who hold a task when it is paused can finish it, and see other texts with their next task. --budget +N and
     -N change the old budget; none takes away what may be left out, e.g. --deadline none.
+
+    Commands are refused while the clock is more than a minute behind, or more than 30 days ahead of a campaign's last
+    event. Once it is accepted, leases that a wrong clock gave out end as if they had been given out now, and a campaign
+    that was closed too early by its deadline is open again.
     """
     values = typed_settings(typed, changing=True)
-    if not values and paused is None and adjudicate is None and undo is None:
+    if not values and paused is None and adjudicate is None and undo is None and not accept_clock:
         raise InputError("nothing says what to change.", "Give e.g. --budget, --pause or --question.")
     with service_at(db) as service:
+        accepted = accept_clock and service.accept_clock(id)
         if (typed["budget"] or "")[:1] in ("+", "-"):
             values["budget"] += service.store.row(id).budget
         if adjudicate is not None:
@@ -330,7 +338,8 @@ def change(
     sentence = f"{id} is {state_of(row)}"
     if "budget" in values:
         sentence += f" and may buy {row.budget:,} labels: {row.spent:,} spent, {row.reserved:,} out, {row.left:,} left"
-    said = "" if adjudicate is None else f" The answer of {adjudicate[0]} is {adjudicate[1]}."
+    said = "" if not accept_clock else " It goes on by the clock." if accepted else " Nothing was wrong with its clock."
+    said += "" if adjudicate is None else f" The answer of {adjudicate[0]} is {adjudicate[1]}."
     said += "" if undo is None else f" The labels decide about {undo} again."
     answer(as_json, fields_of(row), f"{sentence}.{said}")
 
@@ -952,41 +961,6 @@ def _ask(id: str, what: str) -> None:
         raise InputError(f"{typed[:60]!r} is not the id of the campaign: nothing was deleted.", "Type its id.")
 
 
-def clock(
-    id: Annotated[str | None, typer.Argument(metavar="ID", help="The campaign's id. Default: all campaigns.")] = None,
-    accept: Annotated[
-        bool, typer.Option("--accept", help="Go on by the clock although it is far from the last event.")
-    ] = False,
-    db: Db = DB,
-    as_json: Json = False,
-) -> None:
-    """Show the clock that campaigns run by, and accept it after it was set.
-
-    Commands are refused while the clock is more than a minute behind, or more than 30 days ahead of a campaign's last
-    event. Check the clock first. Once it is accepted, leases that were given out by a wrong clock end as if they had
-    been given out now, and a campaign that was closed too early by its deadline is open again.
-    """
-    from nextlabel.campaign.commands import doubt_about
-    from nextlabel.prose import iso
-
-    with service_at(db) as service:
-        rows = service.store.campaigns() if id is None else [service.store.row(id)]
-        accepted = [row.id for row in rows if service.accept_clock(row.id)] if accept else []
-        rows = [service.store.row(row.id) for row in rows]
-        now = service.clock()
-    refused = [row.id for row in rows if doubt_about(row, now) is not None]
-    if as_json:
-        fields = [{"id": row.id, "last_at": iso(row.last_at), "ahead_s": now - row.last_at} for row in rows]
-        print_json({"clock": iso(now), "campaigns": fields, "refused": refused, "accepted": accepted})
-        return
-    if accept:
-        say(f"The clock says {iso(now)}; {counted(len(accepted), 'campaign')} accepted it.")
-        return
-    cells = [[row.id, iso(row.last_at), "refused" if row.id in refused else "fine"] for row in rows]
-    caption = f"{counted(len(refused), 'campaign')} of {len(rows):,} cannot go on by this clock."
-    print_table(f"The clock says {iso(now)}", ["id", "last event", "clock"], cells, caption)
-
-
 def verify(
     id: Id,
     repair: Annotated[bool, typer.Option("--repair", help="Write anew whatever does not follow from the log.")] = False,
@@ -1018,5 +992,5 @@ def _finding(differing: dict[str, int], repair: bool) -> str:
 
 
 app = typer.Typer(help="Create, watch and steer live campaigns.", no_args_is_help=True)
-for _command in (create, add, status, change, workers, links, export, audit, webhooks, verify, clock, delete):
+for _command in (create, add, status, change, workers, links, export, audit, webhooks, verify, delete):
     app.command()(_command)

@@ -12,6 +12,7 @@ COMMANDS = {
     "campaign budget": "campaign change ID --budget N",
     "campaign deadline": "campaign change ID --deadline TIME",
     "campaign rename": "campaign change ID --name NAME",
+    "campaign clock": "campaign change ID --accept-clock",
     "campaign worker": "campaign workers ID ACTION WORKER",
     "campaign revoke": "campaign links ID WORKERS... --revoke",
     "campaign events": "campaign export ID --rows events --format jsonl",

@@ -42,13 +42,24 @@ def serve(
         open_metrics=open_metrics or None,
     )  # fmt: skip
     check_port(settings.host, settings.port)
-    say(f"nextlabel serves {without_passwords(db)} at {settings.base_url} (API under /api/v1). Ctrl-C ends it.")
-    if (path := file_open_to_others(db)) is not None:
-        say(f"warning: others on this machine can read {path}, with all labels and workers' names: chmod 600 {path}")
+
+    def show_start() -> None:
+        _tell(f"nextlabel serves {without_passwords(db)} at {settings.base_url} (API under /api/v1). Ctrl-C ends it.")
+        if (path := file_open_to_others(db)) is not None:
+            _tell(f"warning: others on this machine can read {path}, with all labels and names: chmod 600 {path}")
+
     with suppress(KeyboardInterrupt):  # by then the service has ended in good order
-        run(settings, db, pages=mount_pages, show_token=show_token)
-    say("nextlabel serve ended.")
+        run(settings, db, pages=mount_pages, show_token=show_token, show_start=show_start)
+    _tell("nextlabel serve ended.")
     _leave()
+
+
+def _tell(sentence: str) -> None:
+    """Say something on a terminal; elsewhere stderr is a log, in which every line is JSON."""
+    if sys.stderr.isatty():
+        say(sentence)
+    else:
+        logging.getLogger("nextlabel.service").warning(sentence)
 
 
 def _leave() -> None:
@@ -67,7 +78,7 @@ def show_token(token: str) -> None:
     if sys.stderr.isatty():
         say(f"requester token (shown once, so keep it; nextlabel token create --replace makes a new one): {token}")
     else:
-        say("the requester has no token yet: make one with nextlabel token create, with the same --db.")
+        _tell("the requester has no token yet: make one with nextlabel token create, with the same --db.")
 
 
 def needs_service() -> None:

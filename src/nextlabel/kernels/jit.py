@@ -54,7 +54,8 @@ def is_writable(folder: Path) -> bool:
 
 def choose_cache() -> bool:
     """See to it that compiled kernels can be kept; False if they cannot be anywhere."""
-    usual = [Path(__file__).parent / "__pycache__", Path(AppDirs(appname="numba", appauthor=False).user_cache_dir)]
+    of_user = Path(AppDirs(appname="numba", appauthor=False).user_cache_dir)  # type: ignore[no-untyped-call]
+    usual = [Path(__file__).parent / "__pycache__", of_user]
     given = [Path(os.environ["NUMBA_CACHE_DIR"])] if os.environ.get("NUMBA_CACHE_DIR") else []
     if any(map(is_writable, [*given, *usual])):
         return True
@@ -162,7 +163,7 @@ class Announcement(event.Listener):
         """It is done."""
 
 
-event.register("numba:compile", Announcement())
+event.register("numba:compile", Announcement())  # type: ignore[no-untyped-call]
 
 
 def uncounted(function: F) -> F:

@@ -25,8 +25,8 @@ from nextlabel.store.sql import SqlStore
 
 CACHE_S, MISMATCH_CACHE_S = 2.0, 1.0
 
-#: Name of the store's setting that holds the database's part of the links' key.
-SECRET = "link_secret"
+#: Names of the store's settings that hold the database's part of the links' key, and the fingerprint of the other one.
+SECRET, FINGERPRINT = "link_secret", "key_fingerprint"
 
 #: Name of the token that the service makes at its first start.
 FIRST = "requester"
@@ -52,7 +52,11 @@ def read_access(store: SqlStore) -> AccessState:
 
 
 def rotate_secrets(store: SqlStore) -> None:
-    """Invalidate all links and end all sessions, of workers and of browsers at the dashboard; tokens stay."""
+    """Invalidate all links and end all sessions, of workers and of browsers at the dashboard; tokens stay.
+
+    Another key file may be used from now on.
+    """
+    store.put(FINGERPRINT, b"", replace=True)
     store.put(SECRET, secrets.token_bytes(32), replace=True)
     store.access.end_sessions(float("inf"))
 

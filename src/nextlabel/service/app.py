@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from threading import Thread
@@ -18,6 +20,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from nextlabel.campaigns.service import CampaignService
+from nextlabel.campaigns.table_cache import crowd_compiled
 from nextlabel.campaigns.webhooks import Webhooks
 from nextlabel.service.access import AccessCache
 from nextlabel.service.app_state import AppState
@@ -159,7 +162,7 @@ def _lifespan(
         ):
             yield {STATE: limits}  # uvicorn hands it to every connection (``GuardedProtocol``)
         await asyncio.to_thread(command_queue.close)
-        for handler in request_log.handlers:
+        for handler in logging.getLogger("nextlabel").handlers:
             handler.flush()
         if close_service:
             campaign_service.close()
@@ -168,8 +171,11 @@ def _lifespan(
 
 
 def _warm_up(campaign_service: CampaignService) -> None:
-    """Compute the tables of all open campaigns ahead, so that the first worker does not have to wait for them."""
+    """Compile, and compute the tables of all open campaigns, so that the first worker does not wait for them."""
+    begun = time.monotonic()
     try:
+        crowd_compiled().result()
+        request_log.info("ready after %.1f seconds: workers get tasks at once", time.monotonic() - begun)
         for row in campaign_service.store.campaigns():
             if row.closed_seq is None:
                 campaign_service.warm(row.id)

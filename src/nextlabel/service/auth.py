@@ -3,7 +3,8 @@
 ============================================ ===========================================================
 path                                         open to
 ============================================ ===========================================================
-healthz, openapi.json; all outside the API   everybody
+healthz, readyz, openapi.json; all outside   everybody
+the API
 hooks/prolific                               everybody: the request is signed by Prolific
 campaigns/{id}/ask, leases/{id}/...          requesters, and workers with a link to that campaign
 everything else                              requesters; auditors and viewers may read (below)
@@ -44,7 +45,9 @@ from nextlabel.service.links import LinkSigner
 API = "/api/v1"
 
 #: Prolific signs what it sends to its address.
-_OPEN = frozenset({"/healthz", f"{API}/healthz", f"{API}/openapi.json", f"{API}/hooks/prolific"})
+_OPEN = frozenset(
+    {"/healthz", "/readyz", f"{API}/healthz", f"{API}/readyz", f"{API}/openapi.json", f"{API}/hooks/prolific"}
+)
 _STATIC = "/static/"
 _METRICS = frozenset({"/metrics", f"{API}/metrics"})
 _WORK = re.compile(rf"{API}/(?:campaigns/[^/]+/ask|leases/[^/]+/(?:tell|release|renew|undo))")

@@ -24,7 +24,8 @@ PostgreSQL         ``~/.config/nextlabel/``, one file per database; machines tha
 memory             the process, with the store
 ================== =================================================================================
 
-The file is made at the first start, for its owner alone. Without it, all links have to be made again.
+The file is made at the first start, for its owner alone. The database has its fingerprint, so that another key is
+refused until ``rotate_secrets``, after which all links have to be made again.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ from nextlabel.campaign.commands import checked_worker
 from nextlabel.campaign.records import AUDIT_LINK, JOIN_LINK
 from nextlabel.errors import InputError, TokenError
 from nextlabel.integrations.platforms import PLATFORMS
-from nextlabel.service.access import AccessState, read_access
+from nextlabel.service.access import FINGERPRINT, AccessState, read_access
 from nextlabel.service.settings import PREFIX
 from nextlabel.store.sql import SqlStore
 
@@ -57,8 +58,6 @@ WORKER, JOIN, AUDIT = "w3", "j3", "a3"
 #: Workers' tokens that are remembered as valid: a signature takes longer to check than everything else about a sender.
 CACHED_TOKENS = 10_000
 
-#: Tokens of a service, for logs that must not show them.
-TOKEN_PATTERN = r"\b(?:[wjaf]\d\.[\w.-]+|nl_[\w-]+)"
 _PARTICIPANT = re.compile(r"[A-Za-z0-9._@-]{1,128}")
 
 INVALID_LINK = (
@@ -205,13 +204,23 @@ def revoke_links(store: SqlStore, campaign: str, workers: Iterable[str], join: b
 
 
 def signing_key(store: SqlStore, key_file: str = "") -> bytes:
-    """The key of a store, made if there is none."""
-    if key_file:
-        return _read_or_make(Path(key_file))
-    if not store.in_memory:
-        return _read_or_make(default_path(store))
-    store.put(IN_MEMORY, secrets.token_bytes(32))
-    return store.get(IN_MEMORY) or b""
+    """The key of a store, made at its first use; later another one is refused, by its fingerprint in the database."""
+    if store.in_memory and not key_file:
+        store.put(IN_MEMORY, secrets.token_bytes(32))
+        return store.get(IN_MEMORY) or b""
+    path, known = Path(key_file) if key_file else default_path(store), store.get(FINGERPRINT)
+    key = b"" if known and not path.exists() else _read_or_make(path)
+    mine = hmac.digest(key, FINGERPRINT.encode(), "sha256")
+    if not known:
+        store.put(FINGERPRINT, mine, replace=True)
+    elif not hmac.compare_digest(known, mine):
+        raise InputError(
+            f"the key file {path} {'is not that of this database' if key else 'is missing'}, without which links and "
+            "webhooks' secrets are not valid.",
+            f"Restore it from a backup or name its place in {VARIABLE}; if it is lost, nextlabel token revoke --links "
+            "lets another one be made, and links and secrets are new.",
+        )
+    return key
 
 
 def default_path(store: SqlStore) -> Path:
@@ -241,7 +250,7 @@ def _read_or_make(path: Path) -> bytes:
     if len(key) < SHORTEST:
         raise InputError(
             f"the key file {path} has {len(key)} characters, and a key has at least {SHORTEST}.",
-            "Restore it from a backup, or delete it: a new one is made, and links have to be made again.",
+            "Restore it from a backup, or delete it and run nextlabel token revoke --links.",
         )
     return key
 

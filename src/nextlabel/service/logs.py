@@ -12,12 +12,11 @@ from time import sleep
 from typing import Any, TextIO
 
 from nextlabel.prose import iso, without_passwords
-from nextlabel.service.links import TOKEN_PATTERN
 
 request_log = logging.getLogger("nextlabel.service")
 #: The most lines that are held back before they are written, and for how many seconds.
 BUFFERED_LINES, FLUSH_INTERVAL_S = 200, 0.2
-_TOKEN = re.compile(TOKEN_PATTERN)
+_TOKEN = re.compile(r"\b(?:[wjaf]\d\.[\w.-]+|nl_[\w-]+)")  # as ``service.links`` and ``service.access`` make them
 
 
 def without_secrets(text: str) -> str:

@@ -26,7 +26,7 @@ _DESCRIPTIONS = {
     500: "Internal error",
     503: "The database does not answer",
 }
-_OPEN = (f"{API}/healthz", f"{API}/hooks/prolific")
+_OPEN = (f"{API}/healthz", f"{API}/readyz", f"{API}/hooks/prolific")
 #: Models that FastAPI does not see because routes parse them themselves.
 _EXTRA: tuple[type[BaseModel], ...] = (
     ProblemDetails,

@@ -18,6 +18,7 @@ from nextlabel.errors import InputError
 from nextlabel.service.access import first_token
 from nextlabel.service.app import create_app
 from nextlabel.service.connections import GuardedProtocol
+from nextlabel.service.links import signing_key
 from nextlabel.service.logs import log_to_stderr
 from nextlabel.service.settings import ServiceSettings
 from nextlabel.store.engine import SERVICE_LOCK_WAIT_S
@@ -40,16 +41,22 @@ def serve(
     *,
     pages: Pages | None = None,
     show_token: Callable[[str], None] | None = None,
+    show_start: Callable[[], None] = lambda: None,
 ) -> None:
-    """Run until a signal arrives; ``show_token`` is called with the requester's token if it has just been created."""
+    """Run until a signal arrives; ``show_token`` is called with the requester's token if it has just been created.
+
+    ``show_start`` is called when nothing stands in the way and the log is open.
+    """
     if settings.processes > 1 and store_url.strip() == "memory:":
         raise InputError("several processes cannot share a store in memory.", "Use a database, or one process.")
     store = open_store(store_url, SERVICE_LOCK_WAIT_S)
+    signing_key(store, settings.key_file)  # another one is refused here, and not by each process
     token = first_token(store)
+    log_to_stderr(settings.log_level)
+    show_start()
     if token is not None and show_token is not None:
         show_token(token)
     if settings.processes == 1:
-        log_to_stderr(settings.log_level)
         app = create_app(CampaignService(store), settings, pages, close_service=True)
         collect_garbage_seldom()
         _run(uvicorn.Server(uvicorn.Config(app, **_options(settings))))

@@ -8,6 +8,8 @@ from anyio import to_thread
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from nextlabel.campaigns.table_cache import crowd_compiled
+from nextlabel.errors import BusyError
 from nextlabel.service.app_state import app_state
 from nextlabel.service.models import HealthResponse
 from nextlabel.service.openapi import problems
@@ -24,9 +26,17 @@ _METRICS: dict[int | str, dict[str, Any]] = {
 
 @router.get("/healthz", responses=problems())
 async def healthz(request: Request) -> HealthResponse:
-    """Report that the service runs and its database answers."""
+    """Report that the service runs and its database answers (liveness)."""
     await to_thread.run_sync(app_state(request).campaign_service.store.get, "health")
     return HealthResponse(status="ok", version=__version__)
+
+
+@router.get("/readyz", responses=problems())
+async def readyz(request: Request) -> HealthResponse:
+    """Report that workers get tasks without waiting for compilation (readiness); 503 until then."""
+    if not crowd_compiled().done():
+        raise BusyError("the service is compiling.", "Ask again in a moment; nextlabel warm compiles ahead.")
+    return await healthz(request)
 
 
 @router.get("/metrics", responses=_METRICS, response_class=Response)

@@ -1,8 +1,19 @@
-"""Labels with a guarantee on recorded labels: how many items the expert sees, and how often the statement is wrong.
+"""Labels with a guarantee on recorded labels: what the expert sees, how often it is wrong, how to buy, what it costs.
 
-Crowds: five labels for every item with gold, drawn evenly and at random in several orders, read out by the model of
-workers, which is fitted again as answers come in. ``stance``: a language model's labels and probabilities. The order in
-which labels are taken away does not depend on the draw, so that all draws of one set of labels share it.
+======== ==============================================================================================================
+part     what is measured
+======== ==============================================================================================================
+misses   five labels for every item with gold, drawn evenly and at random: items that the expert sees, and draws in
+         which too many labels stay wrong. ``stance``: a language model's labels and probabilities
+buying   the same after 3 and 5 labels on average that a campaign has bought from workers as they come: evenly, for
+         accuracy (``crowd``), and for accuracy with an expert waiting (``crowd.expert``)
+cost     a label costs 1, an expert's answer 10: a pilot of some items, the plan that the program makes of it without
+         gold, the campaign; against experts alone and the best fixed plan of a grid of labels for each item and
+         audits, chosen with gold
+======== ==============================================================================================================
+
+Labels are read out by the model of workers, which is fitted again as answers come in. The order in which labels are
+taken away does not depend on the draw, so that all draws of one set of labels share it.
 """
 
 from __future__ import annotations
@@ -13,12 +24,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nextlabel.crowd.fit import fit_crowd
-from nextlabel.crowd.guarantee import BestOrder, recalibrated
-from nextlabel.planning.expert import LabelWalk, even_labels, expert_shares, walk_labels, walk_of_crowd
+from nextlabel.arrays import Ints
+from nextlabel.crowd.fit import CrowdLabels, fit_crowd
+from nextlabel.crowd.guarantee import BestOrder, allowed_errors, first_too_many, recalibrated
+from nextlabel.files.labels import LabelTable
+from nextlabel.planning.expert import (
+    LABELS_EACH,
+    LabelWalk,
+    even_labels,
+    expert_shares,
+    plan_guarantee,
+    walk_labels,
+    walk_of_crowd,
+)
 from nextlabel.reporting.artifacts import Row
 from nextlabel.reporting.style import drawing, finish
-from nextlabel.simulation.crowd_replay import CrowdRecord
+from nextlabel.simulation.crowd_replay import CrowdRecord, CrowdReplaySetup, labels_given
 from nextlabel.solve.progress import Progress
 from studies.study import CROWDS, ExperimentOutcome, StudyOptions, find_crowd, pick, values_of
 
@@ -26,60 +47,167 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SHARES, CHANCES = ("0.02", "0.05", "0.10"), ("0.05", "0.10")
-LABELS_EACH = 5
+EACH = 5
 ORDERS, QUICK_ORDERS = 20, 3
 DRAWS, QUICK_DRAWS = 1000, 100
+#: Labels on average that a campaign buys, and orders of arrival.
+BOUGHT, ARRIVALS, QUICK_ARRIVALS = (3, 5), 10, 1
+#: Prices of a label and of an answer; items and labels of each in the pilot; audits as shares of the items.
+LABEL, ANSWER = 1.0, 10.0
+PILOTS, COST_DRAWS = ((100, 3), (100, 5)), 50
+AUDITS = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.8)
+COSTED = ("rte", "mre")
 
 
 def run(config: StudyOptions, progress: Progress) -> ExperimentOutcome:
     """Every set at every share and chance; ``replications`` are draws for each order."""
     draws = config.count(DRAWS, QUICK_DRAWS)
-    orders = QUICK_ORDERS if config.quick else ORDERS
-    walks: dict[str, list[LabelWalk]] = {}
-    for name in CROWDS:
-        crowd = find_crowd(config.data, name)
-        rng = np.random.default_rng((config.seed, len(walks)))
-        walks[name] = [_crowd_walk(crowd, rng) for _ in range(orders)]
-        progress(0.2 * len(walks))
+    orders, arrivals = (QUICK_ORDERS, QUICK_ARRIVALS) if config.quick else (ORDERS, ARRIVALS)
+    crowds = {name: _judged(find_crowd(config.data, name)) for name in CROWDS}
+    rows: list[Row] = []
+    for k, (name, crowd) in enumerate(crowds.items()):
+        rng = np.random.default_rng((config.seed, k))
+        walks = [_walk(even_labels(crowd.labels, EACH, rng), crowd.gold, rng) for _ in range(orders)]
+        rows += [
+            _row(name, "even", eps, alpha, EACH, walks, draws, np.random.default_rng((config.seed, 100 + k)))
+            for eps in SHARES
+            for alpha in CHANCES
+        ]
+        progress(0.05 * (k + 1))
     stance = Path(config.data or ".") / "stance" / "predictions.csv"
     if stance.is_file():
-        walks["stance"] = [_stance_walk(stance)]
-    rows: list[Row] = []
-    for k, (name, some) in enumerate(walks.items()):
-        for eps in SHARES:
-            for alpha in CHANCES:
-                each, sure = max(1, draws // len(some)), str(round(1 - float(alpha), 12))
-                rng = np.random.default_rng((config.seed, 100 + k))
-                seen, missed, _ = zip(*(expert_shares(walk, eps, sure, each, rng) for walk in some), strict=True)
-                share, miss = np.concatenate(seen), np.concatenate(missed)
-                rows.append(
-                    {
-                        "set": name,
-                        "at_most_wrong": float(eps),
-                        "alpha": float(alpha),
-                        "items": len(some[0].errors),
-                        "wrong": float(np.mean([walk.errors.mean() for walk in some])),
-                        "expert_sees": float(share.mean()),
-                        "half_width": float(1.96 * np.std([s.mean() for s in seen]) / np.sqrt(len(seen))),
-                        "missed": float(miss.mean()),
-                        "draws": len(miss),
-                    }
-                )
-    return ExperimentOutcome(rows, {"draws": draws, "orders": orders, "labels_each": LABELS_EACH})
+        rng = np.random.default_rng((config.seed, 100 + len(crowds)))
+        rows += [
+            _row("stance", "model", eps, alpha, 1, [_stance_walk(stance)], draws, rng)
+            for eps in SHARES
+            for alpha in CHANCES
+        ]
+    for k, (name, crowd) in enumerate(crowds.items()):
+        for way, rule, expert in (("even", "uniform", 0.0), ("crowd", "crowd", 0.0), ("expert", "crowd", 0.9)):
+            setup = CrowdReplaySetup(crowd, "worker-first", seed=config.seed, expert=expert)
+            for each in BOUGHT:
+                rng = np.random.default_rng((config.seed, 200 + k, each))
+                budget = each * crowd.labels.tasks
+                given = [labels for r in range(arrivals) for _, labels, _ in labels_given(setup, rule, [budget], r)]
+                walks = [_walk(labels, crowd.gold, rng) for labels in given]
+                rows.append(_row(name, way, "0.05", "0.05", each, walks, draws, rng, part="buying"))
+        progress(0.2 + 0.2 * (k + 1))
+    for k, name in enumerate(COSTED):
+        for eps in ("0.05", "0.10"):
+            rows += _costs(name, crowds[name], eps, orders, config.seed + 300 + k)
+        progress(0.8 + 0.1 * (k + 1))
+    return ExperimentOutcome(rows, {"draws": draws, "orders": orders, "arrivals": arrivals, "labels_each": EACH})
 
 
-def _crowd_walk(crowd: CrowdRecord, rng: np.random.Generator) -> LabelWalk:
-    """Five labels for every item with gold, read out, and taken away as the expert's answers teach who is good."""
+def _judged(crowd: CrowdRecord) -> CrowdRecord:
+    """The tasks whose truth is known."""
     task, gold = crowd.labels.task, crowd.gold
     known = np.flatnonzero(gold >= 0)
     number = np.full(crowd.labels.tasks, -1)
     number[known] = np.arange(len(known))
     kept = gold[task] >= 0
-    judged = crowd.labels._replace(
+    labels = crowd.labels._replace(
         task=number[task[kept]], worker=crowd.labels.worker[kept], answer=crowd.labels.answer[kept], tasks=len(known)
     )
-    labels = even_labels(judged, LABELS_EACH, rng)
-    return walk_of_crowd(labels, fit_crowd(labels).beliefs, gold[known], rng)
+    return CrowdRecord(labels, gold[known])
+
+
+def _walk(labels: CrowdLabels, gold: Ints, rng: np.random.Generator) -> LabelWalk:
+    return walk_of_crowd(labels, fit_crowd(labels).beliefs, gold, rng)
+
+
+def _row(
+    name: str, way: str, eps: str, alpha: str, each: float, walks: list[LabelWalk], draws: int,
+    rng: np.random.Generator, part: str = "misses",
+) -> Row:  # fmt: skip
+    count, sure = max(1, draws // len(walks)), str(round(1 - float(alpha), 12))
+    seen, missed, _ = zip(*(expert_shares(walk, eps, sure, count, rng) for walk in walks), strict=True)
+    return {
+        "part": part, "set": name, "way": way, "at_most_wrong": float(eps), "alpha": float(alpha),
+        "labels_each": each, "items": len(walks[0].errors),
+        "wrong": float(np.mean([walk.errors.mean() for walk in walks])),
+        "expert_sees": float(np.concatenate(seen).mean()),
+        "half_width": float(1.96 * np.std([s.mean() for s in seen]) / np.sqrt(len(seen))),
+        "missed": float(np.concatenate(missed).mean()), "draws": count * len(walks), "cost": 0.0, "times_best": 0.0,
+    }  # fmt: skip
+
+
+def _costs(name: str, crowd: CrowdRecord, eps: str, orders: int, seed: int) -> list[Row]:
+    """Experts alone, fixed plans with the best audits of a grid, and what the program plans from a pilot."""
+    rng, n = np.random.default_rng(seed), crowd.labels.tasks
+    r, deepest = first_too_many(n, eps), int(np.median(np.bincount(crowd.labels.task)))
+    alone = (n - r + 1) * ANSWER
+    rows: list[Row] = [_cost_row(name, "experts alone", eps, 0, n, [], [alone])]
+    for m in LABELS_EACH:
+        walks = [
+            _walk(even_labels(crowd.labels, m, rng), crowd.gold, rng) for _ in range(orders if m <= deepest else 0)
+        ]
+        found = [
+            _cost_row(name, "fixed", eps, m, n, walks, _campaigns(walks, eps, n * m * LABEL, rng, round(share * n)))
+            for share in AUDITS
+            if walks and allowed_errors(n, round(share * n), r, "0.05") is not None
+        ]
+        rows += [min(found, key=lambda row: float(row["cost"]))] if found else []
+    for items, each in PILOTS:
+        costs, walks, chosen = [], list[LabelWalk](), []
+        for order in range(orders):
+            plan, bought = _piloted(crowd, items, each, eps, seed + order, rng)
+            chosen.append(plan)
+            if bought is None:
+                costs.append(items * each * LABEL + alone)
+            else:
+                walks.append(_walk(bought, crowd.gold, rng))
+                costs += _campaigns(walks[-1:], eps, len(bought.task) * LABEL, rng)
+        rows.append(_cost_row(name, f"planned from {items} x {each}", eps, float(np.mean(chosen)), n, walks, costs))
+    best = min(float(row["cost"]) for row in rows if not str(row["way"]).startswith("planned"))
+    return [{**row, "times_best": float(row["cost"]) / best} for row in rows]
+
+
+def _piloted(
+    crowd: CrowdRecord, items: int, each: int, eps: str, seed: int, rng: np.random.Generator
+) -> tuple[int, CrowdLabels | None]:
+    """Labels for each item by a plan from a pilot of some items, and all labels that are bought then, if any."""
+    some = rng.choice(crowd.labels.tasks, items, replace=False)
+    labels = even_labels(crowd.labels, each, rng)
+    inside = np.isin(labels.task, some)
+    place = np.full(labels.tasks, -1)
+    place[some] = np.arange(items)
+    used, worker = np.unique(labels.worker[inside], return_inverse=True)
+    pilot = LabelTable(
+        place[labels.task[inside]], worker, labels.answer[inside], tuple(range(items)), tuple(used.tolist()),
+        tuple(range(labels.answers)),
+    )  # fmt: skip
+    plan = plan_guarantee(pilot, at_most_wrong=eps, expert_cost=ANSWER, label_cost=LABEL, items=labels.tasks, seed=seed)
+    m = plan.best.labels_each
+    if m == 0:
+        return 0, None
+    rest = even_labels(crowd.labels, m, rng)
+    outside = ~np.isin(rest.task, some)
+    return m, rest._replace(
+        task=np.concatenate([labels.task[inside], rest.task[outside]]),
+        worker=np.concatenate([labels.worker[inside], rest.worker[outside]]),
+        answer=np.concatenate([labels.answer[inside], rest.answer[outside]]),
+    )
+
+
+def _campaigns(
+    walks: list[LabelWalk], eps: str, labels: float, rng: np.random.Generator, audits: int | None = None
+) -> list[float]:
+    """The cost of a campaign with each of these walks, the mean of some draws."""
+    shares = [expert_shares(walk, eps, "0.95", COST_DRAWS, rng, audits)[0].mean() for walk in walks]
+    return [labels + ANSWER * len(walks[0].errors) * float(share) for share in shares]
+
+
+def _cost_row(
+    name: str, way: str, eps: str, each: float, items: int, walks: list[LabelWalk], costs: list[float]
+) -> Row:
+    wrong = float(np.mean([walk.errors.mean() for walk in walks])) if walks else 0.0
+    return {
+        "part": "cost", "set": name, "way": way, "at_most_wrong": float(eps), "alpha": 0.05, "labels_each": each,
+        "items": items, "wrong": wrong, "expert_sees": 0.0,
+        "half_width": float(1.96 * np.std(costs) / np.sqrt(len(costs))), "missed": 0.0,
+        "draws": COST_DRAWS * len(costs), "cost": float(np.mean(costs)), "times_best": 0.0,
+    }  # fmt: skip
 
 
 def _stance_walk(file: Path) -> LabelWalk:
@@ -94,19 +222,34 @@ def _stance_walk(file: Path) -> LabelWalk:
 
 
 def draw(rows: list[Row]) -> Figure:
-    """What the expert sees against the share of wrong labels that is allowed; and misses against their limit."""
+    """What the expert sees against the share that is allowed, misses against their limit, and costs by plan."""
+    misses, costs = pick(rows, part="misses"), pick(rows, part="cost")
     with drawing() as plt:
-        figure, (left, right) = plt.subplots(1, 2, figsize=(10.0, 4.0), layout="constrained")
-        for name in values_of(rows, "set"):
-            some = pick(rows, set=name, alpha=0.05)
+        figure, (left, middle, right) = plt.subplots(1, 3, figsize=(14.0, 4.0), layout="constrained")
+        for name in values_of(misses, "set"):
+            some = pick(misses, set=name, alpha=0.05)
             x = [100 * row["at_most_wrong"] for row in some]
             left.plot(x, [100 * row["expert_sees"] for row in some], marker="o", label=name)
-            cells = pick(rows, set=name)
-            right.plot([100 * c["alpha"] for c in cells], [100 * c["missed"] for c in cells], "o", label=name)
+            cells = pick(misses, set=name)
+            middle.plot([100 * c["alpha"] for c in cells], [100 * c["missed"] for c in cells], "o", label=name)
         left.set(xlabel="wrong labels allowed, %", ylabel="items that the expert sees, %", ylim=(0, 100))
         limit = [0, 12]
-        right.plot(limit, limit, color="0.6", linewidth=1, label="the limit")
-        right.set(xlabel="chance of a miss that is allowed, %", ylabel="draws with too many wrong labels, %")
-        left.legend(frameon=False)
-        right.legend(frameon=False)
+        middle.plot(limit, limit, color="0.6", linewidth=1, label="the limit")
+        middle.set(xlabel="chance of a miss that is allowed, %", ylabel="draws with too many wrong labels, %")
+        for name in values_of(costs, "set"):
+            for eps in values_of(costs, "at_most_wrong"):
+                own = pick(costs, set=name, at_most_wrong=eps)
+                plans = [row for row in own if row["way"] in ("experts alone", "fixed")]
+                (line,) = right.plot(
+                    [row["labels_each"] for row in plans], [row["cost"] for row in plans], marker=".",
+                    label=f"{name}, {100 * eps:g}%",
+                )  # fmt: skip
+                planned = [row for row in own if row["way"].startswith("planned")]
+                right.plot(
+                    [row["labels_each"] for row in planned], [row["cost"] for row in planned], "*", markersize=10,
+                    color=line.get_color(),
+                )  # fmt: skip
+        right.set(xlabel="labels for each item (stars: planned from a pilot)", ylabel="cost, in labels")
+        for axes in (left, middle, right):
+            axes.legend(frameon=False)
         return finish(figure)

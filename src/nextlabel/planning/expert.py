@@ -213,14 +213,17 @@ def _stretched(walk: LabelWalk, n: int, rng: np.random.Generator) -> LabelWalk:
 
 
 def expert_shares(
-    walk: LabelWalk, at_most_wrong: str, sure: str, draws: int, rng: np.random.Generator
+    walk: LabelWalk, at_most_wrong: str, sure: str, draws: int, rng: np.random.Generator, audits: int | None = None
 ) -> tuple[Floats, Bools, int]:
-    """The share that the expert sees and whether too many errors stay, for each draw of the audit; and K."""
+    """The share that the expert sees and whether too many errors stay, for each draw of the audit; and K.
+
+    Without ``audits`` K is chosen from the probabilities.
+    """
     n = len(walk.errors)
     r, alpha = first_too_many(n, at_most_wrong), str(round(1.0 - float(sure), 12))
-    K = min(choose_audits(walk.probability, r, alpha)[0], n)
+    K = min(choose_audits(walk.probability, r, alpha)[0] if audits is None else audits, n)
     allowed = allowed_errors(n, K, r, alpha)
-    assert allowed is not None
+    assert allowed is not None, "so few audits say nothing"
     share, missed = np.zeros(draws), np.zeros(draws, dtype=np.bool_)
     for d in range(draws):
         audited = np.zeros(n, dtype=np.bool_)

@@ -207,6 +207,7 @@ class CrowdReplaySetup:
     turn_away: bool = False
     seed: int = 0
     prior: CrowdPrior | None = None
+    expert: float = 0.0
 
 
 def replay_crowd(
@@ -313,7 +314,7 @@ def play_orders(
     labels, task_first = setup.record.labels, setup.replay == "task-first"
     K, C = labels.tasks, labels.answers
     rows, world = _recorded_world(setup, budgets[-1], replication)
-    settings = CrowdSettings(rule, setup.turn_away, task_first, resolves=RESOLVES, seed=setup.seed)
+    settings = CrowdSettings(rule, setup.turn_away, task_first, resolves=RESOLVES, seed=setup.seed, expert=setup.expert)
     policy = CrowdAllocator(
         np.full((K, C), 1.0 / C), budgets[-1], settings,
         workers=labels.workers, prior=setup.prior, arrivals=len(setup.record), replication=replication,

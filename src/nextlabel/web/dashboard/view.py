@@ -18,6 +18,7 @@ from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.states import REASONS
 from nextlabel.campaigns import service
 from nextlabel.campaigns.certificate import FEWEST_LABELS, MOST_TASKS, Certificate
+from nextlabel.campaigns.guarantees import GuaranteeStatus
 from nextlabel.prose import joined, listed
 from nextlabel.service.auth import Rights
 from nextlabel.store.sql import SqlStore
@@ -47,6 +48,7 @@ LONGEST_SUMMARY = 140
 #: The parts of the page that are updated while a campaign runs.
 PARTS = (
     "status",
+    "guarantee",
     "imports",
     "notices",
     "tiles",
@@ -98,7 +100,9 @@ def campaign_view(
         "arrivals": arrival_rate(row),
         "completions": completion_rate(row),
         "lease_s": lease_seconds(row),
-        "hardest": [] if summary is None else _hardest(dashboard, row, summary),
+        "guarantee": _guarantee(dashboard, row),
+        "hardest": [] if summary is None else _hardest(dashboard, row, summary, rights),
+        "adjudicated": _adjudicated(dashboard, row) if rights.changes else [],
         "workers": _workers(dashboard, row) if rights.sees_workers else [],
         "agreement": dashboard.app.campaign_service.worker_reports.known_agreement(row.id),
         "leases": _leases(dashboard, row) if rights.sees_workers else [],
@@ -182,7 +186,21 @@ def _plain_gain(gain: float) -> str:
     return f"+{gain:.3g}"
 
 
-def _hardest(dashboard: DashboardState, row: CampaignRow, summary: StateSummary) -> list[dict[str, Any]]:
+def _guarantee(dashboard: DashboardState, row: CampaignRow) -> GuaranteeStatus | None:
+    promised = row.config.at_most_wrong is not None or row.rules.guarantee
+    return dashboard.app.campaign_service.guarantees.status(row.id) if promised else None
+
+
+def _adjudicated(dashboard: DashboardState, row: CampaignRow) -> list[TaskRow]:
+    """The items whose answers were set last."""
+    numbers = row.rules.adjudicated[: -HARD_SHOWN - 1 : -1]
+    found = dashboard.store.tasks_by_number(row.id, numbers)
+    return [found[number] for number in numbers]
+
+
+def _hardest(
+    dashboard: DashboardState, row: CampaignRow, summary: StateSummary, rights: Rights
+) -> list[dict[str, Any]]:
     if summary.hard_tasks is None:
         hardest = summary.hardest
         service_ = dashboard.app.campaign_service
@@ -192,10 +210,17 @@ def _hardest(dashboard: DashboardState, row: CampaignRow, summary: StateSummary)
     found = dashboard.store.tasks_by_number(row.id, numbers)
     tasks = [found[number] for number in numbers if number in found]
     results = dashboard.app.campaign_service.results_of(row, dashboard.classes(row), tasks, service.READ_PATIENCE_S)
+    said: dict[int, list[LeaseRow]] = {}
+    for lease in dashboard.store.leases(row.id, numbers) if rights.sees_workers else []:
+        if lease.label is not None:
+            said.setdefault(lease.task, []).append(lease)
     return [
-        {"number": task.number, "summary": payload_summary(task.payload), "result": result}
+        {
+            "number": task.number, "summary": payload_summary(task.payload), "result": result,
+            "said": said.get(task.number, []),
+        }
         for task, result in zip(tasks, results, strict=True)
-    ]
+    ]  # fmt: skip
 
 
 def _workers(dashboard: DashboardState, row: CampaignRow) -> list[dict[str, Any]]:

@@ -35,7 +35,7 @@ async def change_audit(campaign: CampaignId, request: Request) -> Response:
 
 def _change(request: Request, id: str, form: dict[str, str]) -> Response:
     service = dashboard_state(request).app.campaign_service
-    service.store.row(id)
+    asked = service.guarantees if service.store.row(id).rules.guarantee else service.audits
     try:
         if ("items" in form or "revoke" in form) and not rights_of(request).changes:
             raise NotAllowedError("only a requester draws items.", "Sign in with the token of a requester.")
@@ -45,7 +45,7 @@ def _change(request: Request, id: str, form: dict[str, str]) -> Response:
             revoke_links(service.store, id, [], join=False, audit=True)
             dashboard_state(request).app.access.read()
         elif "task" in form:
-            service.audits.answer(id, {form["task"]: form.get("label", "")})
+            asked.answer(id, {form["task"]: form.get("label", "")})
         else:
             raise InputError("the form does not say what to do.", "Use one of its buttons.")
     except (NotFoundError, NotAllowedError):
@@ -57,12 +57,15 @@ def _change(request: Request, id: str, form: dict[str, str]) -> Response:
 
 def _page(request: Request, id: str, problem: str = "", status: int = 200) -> Response:
     dashboard = dashboard_state(request)
-    row, items = dashboard.store.row(id), dashboard.app.campaign_service.audits.items(id)
+    row, service = dashboard.store.row(id), dashboard.app.campaign_service
+    promised = bool(row.rules.guarantee)
+    items = (service.guarantees if promised else service.audits).items(id)
     rights, base = rights_of(request), link_base(request)
-    token = dashboard.app.links.audit_token(id, len(items)) if rights.changes and items else ""
+    token = dashboard.app.links.audit_token(id, 0 if promised else len(items)) if rights.changes and items else ""
     following = next((one for one in items if one.label is None), None)
     return page(
         "dashboard/audit.html", status, row=row, title=title_of(row), rights=rights, problem=problem,
+        standing=service.guarantees.status(id) if promised else None,
         link=link_url(base, token) if token else "", warning=link_warning(base),
         drawn=len(items), answered=sum(one.label is not None for one in items), item=following,
         fields=[] if following is None else fields_of(following.payload),

@@ -32,7 +32,14 @@ from nextlabel.service.routes.results import labels, results
 from nextlabel.service.routes.workers import show_workers
 from nextlabel.web.dashboard.access import GuardedRoute, rights_of, when_refused
 from nextlabel.web.dashboard.formatting import plural, reason_of, title_of
-from nextlabel.web.dashboard.setting_form import SettingField, changed_settings, current, offered, setting_field
+from nextlabel.web.dashboard.setting_form import (
+    SettingField,
+    changed_settings,
+    current,
+    offered,
+    read_whole,
+    setting_field,
+)
 from nextlabel.web.dashboard.state import DashboardState, dashboard_state
 from nextlabel.web.dashboard.view import campaign_view, chart_data, comment_lines, fingerprints, render_parts
 from nextlabel.web.markdown import safe_html
@@ -138,12 +145,9 @@ def campaign_page_response(
     seen = _seen(version, fingerprints(parts, charts))
     settings = [setting_field(name, text) for name, text in current(row, campaign_terms(row)).items()]
     disabled = [one for one in dashboard.app.webhooks.of(row.id) if one.disabled] if rights.changes else []
-    promised = row.config.at_most_wrong is not None
-    guarantee = dashboard.app.campaign_service.guarantees.status(row.id) if promised else None
     return page(
         "dashboard/campaign.html", status, parts=parts, charts=charts, seen=seen, problem=problem,
-        disabled_webhooks=disabled, settings=settings,
-        guarantee=guarantee, **view,
+        disabled_webhooks=disabled, settings=settings, **view,
     )  # fmt: skip
 
 
@@ -196,12 +200,13 @@ def task_page(campaign: CampaignId, number: TaskNumber, request: Request) -> Res
 
 @router.post("/campaigns/{campaign}/tasks/{number}")
 async def adjudicate(campaign: CampaignId, number: TaskNumber, request: Request) -> Response:
-    """Set the answer of the task, or take it back."""
-    label = (await request.form()).get("label")
-    return await to_thread.run_sync(_adjudicate, request, campaign, number, None if label is None else str(label))
+    """Set the answer of the task, or take it back; ``back`` asks for the campaign's page."""
+    form = await request.form()
+    label, back = form.get("label"), "" if form.get("back") == "campaign" else f"/tasks/{number}"
+    return await to_thread.run_sync(_adjudicate, request, campaign, number, None if label is None else str(label), back)
 
 
-def _adjudicate(request: Request, id: str, number: int, label: str | None) -> Response:
+def _adjudicate(request: Request, id: str, number: int, label: str | None, back: str) -> Response:
     service = dashboard_state(request).app.campaign_service
     task = service.store.tasks_by_number(id, [number]).get(number)
     when_refused(request, lambda problem: _task_page(request, id, number, problem, 422))
@@ -209,7 +214,7 @@ def _adjudicate(request: Request, id: str, number: int, label: str | None) -> Re
         service.undo_adjudication(id, [task.key])
     elif task is not None:
         service.adjudicate(id, {task.key: label})
-    return RedirectResponse(f"/campaigns/{id}/tasks/{number}", 303)
+    return RedirectResponse(f"/campaigns/{id}{back or '#h-hard'}", 303)
 
 
 def _task_page(request: Request, campaign: str, number: int, problem: str = "", status: int = 200) -> Response:
@@ -353,6 +358,35 @@ async def _run(request: Request, campaign: str, command: Callable[[Commands], No
     await _begin(request, campaign)
     await row_after(app_state(request), campaign, command)
     return RedirectResponse(f"/campaigns/{campaign}", 303)
+
+
+@router.post("/campaigns/{campaign}/guarantee")
+async def change_guarantee(campaign: CampaignId, request: Request) -> Response:
+    """Freeze the labels and draw, draw the next look, or reopen the labels."""
+    await _begin(request, campaign)
+    form = {name: str(value).strip() for name, value in (await request.form()).items()}
+    return await to_thread.run_sync(_change_guarantee, request, campaign, form)
+
+
+def _change_guarantee(request: Request, id: str, form: dict[str, str]) -> Response:
+    guarantees, does = dashboard_state(request).app.campaign_service.guarantees, form.get("do")
+    if does == "freeze":
+        audits = [read_whole(part, "the number of items") for part in form.get("audits", "").split(",") if part.strip()]
+        guarantees.freeze(id, audits or None, form.get("of") or None)
+    elif does == "look":
+        guarantees.next_look(id)
+    elif does == "reopen":
+        guarantees.reopen(id)
+    else:
+        raise InputError("the form does not say what to do.", "Use one of its buttons.")
+    return RedirectResponse(f"/campaigns/{id}", 303)
+
+
+@router.get("/campaigns/{campaign}/guarantee.json")
+def download_record(campaign: CampaignId, request: Request) -> Response:
+    """Download what is needed to check the certificate."""
+    record = dashboard_state(request).app.campaign_service.guarantees.record(campaign).record()
+    return JSONResponse(record, headers={"Content-Disposition": f'attachment; filename="{campaign}.guarantee.json"'})
 
 
 @router.get("/campaigns/{campaign}/delete")

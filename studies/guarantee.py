@@ -51,10 +51,10 @@ EACH = 5
 ORDERS, QUICK_ORDERS = 20, 3
 DRAWS, QUICK_DRAWS = 1000, 100
 #: Labels on average that a campaign buys, and orders of arrival.
-BOUGHT, ARRIVALS, QUICK_ARRIVALS = (3, 5), 10, 1
+BOUGHT, ARRIVALS, QUICK_ARRIVALS = (3, 5), 6, 1
 #: Prices of a label and of an answer; items and labels of each in the pilot; audits as shares of the items.
 LABEL, ANSWER = 1.0, 10.0
-PILOTS, COST_DRAWS = ((100, 3), (100, 5)), 50
+PILOTS, COST_DRAWS, COST_ORDERS, PLANS = ((100, 3), (100, 5)), 50, 8, 10
 AUDITS = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.8)
 COSTED = ("rte", "mre")
 
@@ -94,7 +94,7 @@ def run(config: StudyOptions, progress: Progress) -> ExperimentOutcome:
         progress(0.2 + 0.2 * (k + 1))
     for k, name in enumerate(COSTED):
         for eps in ("0.05", "0.10"):
-            rows += _costs(name, crowds[name], eps, orders, config.seed + 300 + k)
+            rows += _costs(name, crowds[name], eps, min(orders, COST_ORDERS), config.seed + 300 + k)
         progress(0.8 + 0.1 * (k + 1))
     return ExperimentOutcome(rows, {"draws": draws, "orders": orders, "arrivals": arrivals, "labels_each": EACH})
 
@@ -177,7 +177,15 @@ def _piloted(
         place[labels.task[inside]], worker, labels.answer[inside], tuple(range(items)), tuple(used.tolist()),
         tuple(range(labels.answers)),
     )  # fmt: skip
-    plan = plan_guarantee(pilot, at_most_wrong=eps, expert_cost=ANSWER, label_cost=LABEL, items=labels.tasks, seed=seed)
+    plan = plan_guarantee(
+        pilot,
+        at_most_wrong=eps,
+        expert_cost=ANSWER,
+        label_cost=LABEL,
+        items=labels.tasks,
+        replications=PLANS,
+        seed=seed,
+    )
     m = plan.best.labels_each
     if m == 0:
         return 0, None

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import json
-import runpy
 from pathlib import Path
 
 import httpx
 import numpy as np
 import pytest
 
+from guarantee_record import proved
+from nextlabel.campaign.replies import NoTask
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.cli.app import run
 from nextlabel.errors import ConflictError, InputError, NotFoundError
+from nextlabel.policies.crowd.allocator import GrowingCrowd
 from nextlabel.web.pages import mount_pages
 from service_fixtures import on_sqlite
 from stores import everything
-
-ROOT = Path(__file__).parents[2]
 
 
 def truth_of(task: str) -> str:
@@ -88,7 +88,7 @@ def test_from_the_freeze_to_a_certificate_that_others_can_check(
     guarantees.record(id).save(tmp_path / "record.json")
     record = json.loads((tmp_path / "record.json").read_text())
     assert (record["entropy"], record["frozen"]) == (status.entropy, status.hash) and record["certified"]
-    runpy.run_path(str(ROOT / "examples" / "guarantee" / "check.py"))["check"](record)
+    assert proved(record, tmp_path).startswith("Checked: At most 10.0%")
     stored = everything(service.store, id)
     assert service.verify(id).right
     service.rebuild(id)
@@ -159,7 +159,7 @@ def test_an_expert_answers_by_a_link_and_the_dashboard_leads_with_the_sentence(t
                     number = 1 if truth_of(task) == "yes" else 0
                     page = expert.post(f"{service.url}/audit/{id}", data={"task": task, "answer": number}).text
             status = client.guarantee(id)
-            runpy.run_path(str(ROOT / "examples" / "guarantee" / "check.py"))["check"](client.guarantee_record(id))
+            assert proved(client.guarantee_record(id), tmp_path).startswith("Checked: ")
             assert status.certified and status.expert_answers == len(client.guarantee_items(id))
             with httpx.Client(base_url=service.url, timeout=60, headers={"origin": service.url}) as browser:
                 assert browser.post("/sign-in", data={"token": service.token}).status_code == 303
@@ -186,9 +186,7 @@ def test_from_the_command_line(
         assert run(["campaign", "audit", "g", "--answers", "answers.csv", "--save", "items.csv"]) == 0
     assert run(["campaign", "audit", "g", "--record", "record.json"]) == 0
     assert "At most 10.0% of the 30 labels are wrong" in capsys.readouterr().err
-    runpy.run_path(str(ROOT / "examples" / "guarantee" / "check.py"))["check"](
-        json.loads((tmp_path / "record.json").read_text())
-    )
+    assert proved(tmp_path / "record.json", tmp_path).startswith("Checked: ")
     assert run(["campaign", "status", "g", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["guarantee"]["certified"]
     assert run(["campaign", "export", "g"]) == 0
@@ -197,3 +195,94 @@ def test_from_the_command_line(
     assert run(["campaign", "audit", "g", "--reopen"]) == 0
     assert "certificate is void" in capsys.readouterr().err
     assert run(["campaign", "audit", "g", "--record", "again.json"]) == 2 and not (tmp_path / "again.json").exists()
+
+
+def test_several_looks_along_one_draw(service: CampaignService, tmp_path: Path) -> None:
+    id = labelled(service, "okg-pending", 0.35)
+    guarantees = service.guarantees
+    seq = service.store.row(id).seq
+    for audits in ([60, 40], [40, 400], [2, 3]):
+        with pytest.raises(InputError):
+            guarantees.freeze(id, audits)
+    assert service.store.row(id).seq == seq
+    status = guarantees.freeze(id, [40, 70])
+    first = [one.task for one in guarantees.items(id)]
+    assert (status.look, status.looks, status.audits, len(first)) == (0, 2, 40, 40) and status.so_far is None
+    guarantees.answer(id, {task: truth_of(task) for task in first})
+    status = guarantees.status(id)
+    assert status.so_far is not None and status.so_far > 0.1 and "draw the next look" in status.next_step
+    status = guarantees.next_look(id)
+    queue = [one.task for one in guarantees.items(id)]
+    assert status.look == 1 and status.audits == 70 and queue[:40] == first and len(queue) == 70
+    finish(service, id)
+    status = guarantees.status(id)
+    assert status.certified and status.so_far is not None and status.so_far <= 0.1
+    with pytest.raises(InputError, match="no further look"):
+        guarantees.next_look(id)
+    assert proved(guarantees.record(id).record(), tmp_path).startswith("Checked: ")
+    assert service.verify(id).right
+
+
+def test_of_one_label(service: CampaignService, tmp_path: Path) -> None:
+    id = labelled(service, "crowd", 0.1)
+    said = {one.task: one.label for one in service.results(id)}
+    with pytest.raises(InputError, match="not one of the campaign's"):
+        service.guarantees.freeze(id, None, "maybe")
+    status = service.guarantees.freeze(id, None, "no")
+    assert status.of == "no" and status.items == sum(label == "no" for label in said.values())
+    assert {said[one.task] for one in service.guarantees.items(id)} == {"no"}
+    finish(service, id)
+    status = service.guarantees.status(id)
+    assert status.certified and f"of the {status.items} labels that said 'no'" in status.sentence
+    assert proved(service.guarantees.record(id).record(), tmp_path).startswith("Checked: ")
+
+
+def test_workers_labels_order_the_items_as_they_were_at_the_freeze(service: CampaignService) -> None:
+    id = labelled(service, "crowd", 0.3)
+    service.guarantees.freeze(id)
+    service.drop_labels(id, "ann")  # after the freeze: changes nothing
+    finish(service, id)
+    record = service.guarantees.record(id).record()
+    assert record["ordered_by"] and service.guarantees.status(id).certified
+
+
+def test_the_next_step_weighs_labels_against_the_expert(service: CampaignService) -> None:
+    id = labelled(service, "crowd", 0.3, tasks=60)
+    service.change(id, {"budget": 1000})
+    assert "Set expert_cost" in service.guarantees.status(id).next_step
+    service.change(id, {"expert_cost": 0.1})
+    assert service.guarantees.status(id).next_step.startswith("Next: the expert, with about ")
+    service.change(id, {"expert_cost": 1000})
+    assert service.guarantees.status(id).next_step.startswith("Next: more labels. ")
+
+
+@pytest.mark.parametrize("policy", ["crowd", "okg-pending"])
+def test_a_campaign_stops_at_its_target(service: CampaignService, policy: str) -> None:
+    config = CampaignSettings(budget=600, labels=("no", "yes"), policy=policy, most_labels=6, stop_at=0.8)
+    id = service.create(config, tasks=[{"id": f"t{k}", "text": "x"} for k in range(100)]).id
+    while not isinstance(lease := service.ask(id, f"w{service.store.row(id).given % 5}"), NoTask):
+        service.tell(lease.id, truth_of(lease.task))
+    row = service.store.row(id)
+    assert row.state == "paused" and 0 < row.spent < 600
+    assert row.rules.paused_because.startswith("The workers' agreement (no audit has corrected it) has reached ")
+    service.audits.draw(id, 30)
+    service.audits.answer(id, {one.task: "no" for one in service.audits.items(id)})
+    service.change(id, {"stop_at": 0.6})
+    service.resume(id)
+    assert service.store.row(id).rules.paused_because == ""
+    service.audits.answer(id, {one.task: truth_of(one.task) for one in service.audits.items(id)})
+    assert service.store.row(id).rules.paused_because.startswith("The audited accuracy (30 items) has reached ")
+    stored = everything(service.store, id)
+    assert service.verify(id).right
+    service.rebuild(id)
+    assert everything(service.store, id) == stored
+
+
+def test_no_item_is_worth_less_than_the_expert_makes_it() -> None:
+    crowd = [GrowingCrowd(np.array([0.5, 0.5])) for _ in range(2)]
+    for one, expert in zip(crowd, (0.0, 0.9), strict=True):
+        one.add_tasks(np.zeros((50, 2)), np.full(50, 9), np.full(50, 9))
+        for _ in range(3):
+            one.add_worker()
+        one.learn(1, 0, 60, None, expert)
+    assert crowd[0].plan.surplus.min() < 0.9 <= crowd[1].plan.surplus.min()

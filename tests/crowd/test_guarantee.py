@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from fractions import Fraction
 from itertools import combinations, permutations, product
 from math import comb
@@ -16,6 +15,7 @@ from hypothesis import strategies as st
 from numba import njit
 
 import nextlabel as nl
+from guarantee_record import proved
 from nextlabel.cli.app import run
 from nextlabel.crowd.guarantee import (
     BestOrder,
@@ -77,7 +77,12 @@ def test_allowances_and_audits_are_the_exact_ones(n: int, data: st.DataObject) -
 
 
 def walk(errors: tuple[bool, ...], drawn: frozenset[int], c: int, r: int) -> int:
-    """Unaudited errors that stay, items numbered from the most certain one: the rule as it is written, item by item."""
+    """Unaudited errors that stay."""
+    return sum(errors[k] for k in kept_items(errors, drawn, c, r))
+
+
+def kept_items(errors: tuple[bool, ...], drawn: frozenset[int], c: int, r: int) -> list[int]:
+    """Unaudited items that stay, numbered from the most certain one: the rule as it is written, item by item."""
     n = len(errors)
     cut, met = n, 0
     for k in range(n):
@@ -87,8 +92,7 @@ def walk(errors: tuple[bool, ...], drawn: frozenset[int], c: int, r: int) -> int
             break
     unchecked = [k for k in range(n) if k not in drawn]
     kept = [k for k in unchecked if k < cut]
-    kept = unchecked[: max(len(kept), min(r - 1, len(unchecked)))]
-    return sum(errors[k] for k in kept)
+    return unchecked[: max(len(kept), min(r - 1, len(unchecked)))]
 
 
 @njit
@@ -175,6 +179,56 @@ def test_theorem_3_looks_share_alpha() -> None:
         assert Fraction(missed, 5040) <= alpha
     assert allowed_at_looks(1000, (80, 150, 250), 51, 0.05) == (0, 3, 8)
     assert allowed_at_looks(1000, (200,), 51, 0.05) == (allowed_errors(1000, 200, 51, 0.05),)
+
+
+def test_theorem_4_answers_that_taught_leave_the_draw() -> None:
+    """Every pattern of eight labels; two items, chosen by the truth itself, are known before the draw."""
+    n, K, alpha = 8, 3, Fraction(1, 2)
+    for r in (2, 3):
+        c = allowed_errors(n - 2, K, r, alpha)
+        assert c is not None
+        for errors in product([False, True], repeat=n):
+            wrong_first = sorted(range(n), key=lambda k: (not errors[k], k))
+            for known in (wrong_first[:2], wrong_first[-2:]):
+                rest = tuple(errors[k] for k in range(n) if k not in known)
+                draws = [frozenset(draw) for draw in combinations(range(n - 2), K)]
+                missed = sum(walk(rest, d, c, r) >= r for d in draws)
+                assert Fraction(missed, len(draws)) <= exact_chance(n - 2, K, r, c) <= alpha
+
+
+def test_theorem_5_an_expert_who_errs() -> None:
+    """Every pattern of seven labels, every set of items on which the expert is wrong: r - 1 = eps n - q n."""
+    n, K, at_most, slips = 7, 3, 2, 1
+    r = first_too_many(n, Fraction(at_most, n), Fraction(slips, n))
+    assert r == at_most - slips + 1
+    c = allowed_errors(n, K, r, Fraction(1, 2))
+    assert c is not None
+    for errors, slip in product(product([False, True], repeat=n), range(n)):
+        opinion = tuple(wrong != (k == slip) for k, wrong in enumerate(errors))  # the label, by the expert's word
+        missed = 0
+        for drawn in map(frozenset, combinations(range(n), K)):
+            kept = kept_items(opinion, drawn, c, r)
+            wrong = sum(errors[k] for k in kept) + (slip not in kept)  # two answers: a slip is a wrong label
+            missed += wrong > at_most
+        assert Fraction(missed, comb(n, K)) <= exact_chance(n, K, r, c)
+
+
+def test_theorem_6_the_items_of_one_label() -> None:
+    """The rule on the four items that said yes, whatever the other four are: theorem 1 with n = 4."""
+    K, r, c = 2, 2, 0
+    for errors in product([False, True], repeat=4):
+        missed = sum(walk(errors, frozenset(d), c, r) >= r for d in combinations(range(4), K))
+        assert Fraction(missed, comb(4, K)) <= exact_chance(4, K, r, c)
+
+
+def test_theorem_7_several_statements_share_alpha() -> None:
+    """Two labels with a statement each: the chance that either is wrong is at most the sum, whatever the draws."""
+    K, r, c = 2, 2, 0
+    draws = [frozenset(d) for d in combinations(range(5), K)]
+    for errors in product([False, True], repeat=5):
+        missed = {d for d in draws if walk(errors, d, c, r) >= r}
+        either = sum(a in missed or b in missed for a in draws for b in draws)
+        assert Fraction(either, len(draws) ** 2) <= 2 * exact_chance(5, K, r, c)
 
 
 def test_smallest_audits_for_an_allowance() -> None:
@@ -307,7 +361,9 @@ class TestCommand:
         write("results.csv", ["task", "label", "probability"], zip(*table.values(), strict=True))
         return truth
 
-    def test_to_the_certificate_and_its_check(self, files: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    def test_to_the_certificate_and_its_check(
+        self, files: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         assert run(["guarantee", "results.csv", "--at-most-wrong", "0.05", "--sure", "0.95", "--draw", "draw.csv"]) == 0
         told: dict[str, str] = {}
         draw, state = "draw.csv", {"to_answer": 1}
@@ -323,13 +379,12 @@ class TestCommand:
         assert "95% sure" in state["sentences"][0] and "no assumption" in Path("page.html").read_text()
         final = [line.split(",") for line in Path("final.csv").read_text().split()[1:]]
         assert {row[0]: row[1] for row in final if row[3] == "expert"} == told
-        check = Path(__file__).parents[2] / "examples" / "guarantee" / "check.py"
-        assert script(check)(["results.guarantee.json"]) == 0
+        assert proved(Path("results.guarantee.json"), tmp_path).startswith("Checked: At most 5.0%")
         record = json.loads(Path("results.guarantee.json").read_text())
         audited = next(iter(record["answers"]))
         record["answers"].pop(audited)
         Path("results.guarantee.json").write_text(json.dumps(record))
-        assert script(check)(["results.guarantee.json"]) == 1
+        assert "an item that was drawn or taken away has no answer" in proved(record, tmp_path)
 
     def test_label_studio_tasks_with_what_the_expert_reads(self, files: dict[str, str]) -> None:
         write("items.csv", ["task", "text", "label"], [(task, f"text of {task}", "no") for task in files])
@@ -404,10 +459,3 @@ class TestCommand:
 def write(path: str, header: list[str], rows: object) -> None:
     lines = [",".join(header), *(",".join(map(str, row)) for row in rows)]  # type: ignore[attr-defined]
     Path(path).write_text("\n".join(lines) + "\n")
-
-
-def script(path: Path) -> Callable[[list[str]], int]:
-    """The function ``main`` of a script."""
-    space: dict[str, object] = {"__name__": "script"}
-    exec(compile(path.read_text(), str(path), "exec"), space)
-    return space["main"]  # type: ignore[return-value]

@@ -19,11 +19,11 @@ from benchmarks.live.server import free_port
 from playwright.sync_api import Browser, Error, Page, expect
 
 from browser import PHONE, at, check_accessible, chromium
+from guarantee_record import proved
 from service_fixtures import PATIENCE_S
 
 __all__ = ["chromium"]
 
-ROOT = Path(__file__).parents[2]
 COMMAND = str(Path(sys.executable).with_name("nextlabel"))
 ITEMS, WORKERS, LABELS, WRONG = 300, 6, 600, 0.1
 
@@ -44,10 +44,9 @@ class KilledService:
 
     def start(self) -> None:
         command = [COMMAND, "serve", "--port", str(self.port)]
-        log = (self.folder / "service.log").open("a")
-        self.process = subprocess.Popen(
-            [*command, "--db", f"sqlite:///{self.folder}/labels.db"], stdout=log, stderr=log
-        )
+        command += ["--db", f"sqlite:///{self.folder}/labels.db"]
+        with (self.folder / "service.log").open("a") as log:
+            self.process = subprocess.Popen(command, stdout=log, stderr=log)
         until = time.monotonic() + PATIENCE_S
         while True:
             try:
@@ -165,9 +164,7 @@ def test_from_the_first_label_to_a_certificate_that_a_file_alone_proves(tmp_path
             results = list(csv.DictReader(io.StringIO(http.get("/campaigns/parity/results?format=csv").text)))
     finally:
         service.kill()
-    check = [sys.executable, "-I", str(ROOT / "examples" / "guarantee" / "check.py"), str(tmp_path / "record.json")]
-    proved = subprocess.run(check, capture_output=True, text=True)
-    assert proved.returncode == 0 and "At most 10.0% of the 300 labels are wrong" in proved.stdout
+    assert "At most 10.0% of the 300 labels are wrong" in proved(tmp_path / "record.json", tmp_path)
     wrong = sum(row["label"] != truth_of(f"number {row['task'][1:]}") for row in results)
     assert len(results) == ITEMS and sum(row["source"] == "expert" for row in results) == answers
     assert wrong <= 30  # with 90% chance it must be, and these workers leave far fewer

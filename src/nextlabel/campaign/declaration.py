@@ -269,7 +269,7 @@ class DeclaredSettings(BaseModel):
               note="an estimate, empty for the whole budget"),
     ] = Field(
         None, gt=0, lt=1, examples=[0.95],
-        description="Close the campaign when the expected accuracy reaches this: the audited one where there is an "
+        description="Pause the campaign when the expected accuracy reaches this: the audited one where there is an "
         "audit, else the workers' agreement, which is usually too high. It guarantees nothing.",
     )  # fmt: skip
     completion_code: Annotated[

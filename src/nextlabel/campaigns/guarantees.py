@@ -146,10 +146,11 @@ class Guarantees:
         first, then = (round(len(now) * choose_audits(one.max(axis=1), r, alpha)[1]) for one in (now, later))
         label = f"{counted(len(more), 'more label')}" + (", one for each item," if len(more) == len(now) else "")
         saved = max(first - then, 0)
-        if not len(more) or config.expert_cost is None:
-            said_too = "" if not len(more) else f", about {then:,} after {label.rstrip(',')}"
-            hint = "" if not len(more) else " Set expert_cost to learn which is cheaper."
-            return f"If you freeze the labels now, the expert answers about {counted(first, 'item')}{said_too}.{hint}"
+        if not len(more):
+            return f"Next: the expert, with about {counted(first, 'item')}: the budget is spent."
+        if config.expert_cost is None:
+            now_and_then = f"about {counted(first, 'item')}, about {then:,} after {label.rstrip(',')}"
+            return f"If you freeze now, the expert answers {now_and_then}. Set expert_cost to learn which is cheaper."
         saves = (
             f"{label} would save the expert about {counted(saved, 'answer')}, worth {saved * config.expert_cost:,.0f}."
         )

@@ -404,6 +404,8 @@ class Guarantee:
     @property
     def so_far(self) -> float | None:
         """The largest share of wrong labels that the answers so far speak for; None before all drawn items have one."""
+        if self.certified:
+            return float(self.terms.at_most_wrong)
         if any(task not in self.answers for task in self.drawn):
             return None
         kept = [task for task in self.drawn if self.population.kept[self.population.place[task]]]

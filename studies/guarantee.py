@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from joblib import Parallel, delayed
 
 from nextlabel.arrays import Ints
 from nextlabel.crowd.fit import CrowdLabels, fit_crowd
@@ -51,10 +52,12 @@ EACH = 5
 ORDERS, QUICK_ORDERS = 20, 3
 DRAWS, QUICK_DRAWS = 1000, 100
 #: Labels on average that a campaign buys, and orders of arrival.
-BOUGHT, ARRIVALS, QUICK_ARRIVALS = (3, 5), 6, 1
+BOUGHT, ARRIVALS, QUICK_ARRIVALS = (3, 5), 5, 1
+#: Rules, and what a task is worth at least because an expert waits: 1 - 2 eps.
+WAYS = {"even": ("uniform", 0.0), "crowd": ("crowd", 0.0), "expert": ("crowd", 0.9)}
 #: Prices of a label and of an answer; items and labels of each in the pilot; audits as shares of the items.
 LABEL, ANSWER = 1.0, 10.0
-PILOTS, COST_DRAWS, COST_ORDERS, PLANS = ((100, 3), (100, 5)), 50, 8, 10
+PILOTS, COST_DRAWS, COST_ORDERS, PLANS = ((100, 3),), 50, 6, 8
 AUDITS = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.8)
 COSTED = ("rte", "mre")
 
@@ -64,39 +67,48 @@ def run(config: StudyOptions, progress: Progress) -> ExperimentOutcome:
     draws = config.count(DRAWS, QUICK_DRAWS)
     orders, arrivals = (QUICK_ORDERS, QUICK_ARRIVALS) if config.quick else (ORDERS, ARRIVALS)
     crowds = {name: _judged(find_crowd(config.data, name)) for name in CROWDS}
-    rows: list[Row] = []
-    for k, (name, crowd) in enumerate(crowds.items()):
-        rng = np.random.default_rng((config.seed, k))
-        walks = [_walk(even_labels(crowd.labels, EACH, rng), crowd.gold, rng) for _ in range(orders)]
-        rows += [
-            _row(name, "even", eps, alpha, EACH, walks, draws, np.random.default_rng((config.seed, 100 + k)))
-            for eps in SHARES
-            for alpha in CHANCES
-        ]
-        progress(0.05 * (k + 1))
+    cells = [delayed(_misses)(name, crowd, orders, draws, config.seed) for name, crowd in crowds.items()]
     stance = Path(config.data or ".") / "stance" / "predictions.csv"
     if stance.is_file():
-        rng = np.random.default_rng((config.seed, 100 + len(crowds)))
-        rows += [
-            _row("stance", "model", eps, alpha, 1, [_stance_walk(stance)], draws, rng)
-            for eps in SHARES
-            for alpha in CHANCES
-        ]
-    for k, (name, crowd) in enumerate(crowds.items()):
-        for way, rule, expert in (("even", "uniform", 0.0), ("crowd", "crowd", 0.0), ("expert", "crowd", 0.9)):
-            setup = CrowdReplaySetup(crowd, "worker-first", seed=config.seed, expert=expert)
-            for each in BOUGHT:
-                rng = np.random.default_rng((config.seed, 200 + k, each))
-                budget = each * crowd.labels.tasks
-                given = [labels for r in range(arrivals) for _, labels, _ in labels_given(setup, rule, [budget], r)]
-                walks = [_walk(labels, crowd.gold, rng) for labels in given]
-                rows.append(_row(name, way, "0.05", "0.05", each, walks, draws, rng, part="buying"))
-        progress(0.2 + 0.2 * (k + 1))
-    for k, name in enumerate(COSTED):
-        for eps in ("0.05", "0.10"):
-            rows += _costs(name, crowds[name], eps, min(orders, COST_ORDERS), config.seed + 300 + k)
-        progress(0.8 + 0.1 * (k + 1))
+        cells.append(delayed(_stance)(stance, draws, config.seed))
+    cells += [
+        delayed(_bought)(name, crowds[name], way, each, arrivals, draws, config.seed)
+        for name in crowds
+        for way in WAYS
+        for each in BOUGHT
+    ]
+    cells += [
+        delayed(_costs)(name, crowds[name], eps, min(orders, COST_ORDERS), config.seed + 300)
+        for name in COSTED
+        for eps in ("0.05", "0.10")
+    ]
+    rows: list[Row] = []
+    done = Parallel(n_jobs=config.engine.jobs, return_as="generator")(cells)
+    for k, some in enumerate(done, start=1):
+        rows += some
+        progress(k / len(cells))
     return ExperimentOutcome(rows, {"draws": draws, "orders": orders, "arrivals": arrivals, "labels_each": EACH})
+
+
+def _misses(name: str, crowd: CrowdRecord, orders: int, draws: int, seed: int) -> list[Row]:
+    rng = np.random.default_rng((seed, 1))
+    walks = [_walk(even_labels(crowd.labels, EACH, rng), crowd.gold, rng) for _ in range(orders)]
+    return [_row(name, "even", eps, alpha, EACH, walks, draws, rng) for eps in SHARES for alpha in CHANCES]
+
+
+def _stance(file: Path, draws: int, seed: int) -> list[Row]:
+    rng, walks = np.random.default_rng((seed, 1)), [_stance_walk(file)]
+    return [_row("stance", "model", eps, alpha, 1, walks, draws, rng) for eps in SHARES for alpha in CHANCES]
+
+
+def _bought(
+    name: str, crowd: CrowdRecord, way: str, each: int, arrivals: int, draws: int, seed: int
+) -> list[Row]:  # fmt: skip
+    rng, (rule, expert) = np.random.default_rng((seed, 2)), WAYS[way]
+    setup, budget = CrowdReplaySetup(crowd, "worker-first", seed=seed, expert=expert), each * crowd.labels.tasks
+    given = [labels for r in range(arrivals) for _, labels, _ in labels_given(setup, rule, [budget], r)]
+    walks = [_walk(labels, crowd.gold, rng) for labels in given]
+    return [_row(name, way, "0.05", "0.05", each, walks, draws, rng, part="buying")]
 
 
 def _judged(crowd: CrowdRecord) -> CrowdRecord:

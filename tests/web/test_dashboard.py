@@ -391,7 +391,7 @@ class TestCampaign:
         for worker, label in (("a", "yes"), ("b", "yes"), ("c", "no"), ("d", "no")):
             labelled(service, "hard", worker, label)
         page.goto("/campaigns/hard")
-        table = page.get_by_role("group", name="Hardest items")
+        table = page.get_by_role("group", name="Doubtful items")
         expect(table.get_by_role("row")).to_have_count(3)
         table.get_by_role("link", name="Labels by worker").first.click()
         expect(page.get_by_role("heading", name="Labels by worker")).to_be_visible()

@@ -75,6 +75,16 @@ def _campaign() -> Column[int]:
     return Column("campaign", Integer, ForeignKey("campaigns.number"), nullable=False)
 
 
+def _columns(**kinds: Any) -> list[Column[Any]]:
+    """Columns that always have a value."""
+    return [Column(name, kind, nullable=False) for name, kind in kinds.items()]
+
+
+def _of_campaign(table: str, key: str, /, *more: Any, **kinds: Any) -> Table:
+    """A table with rows of campaigns: columns that always have a value, then ``more``; numbered by ``key``."""
+    return Table(table, metadata, _campaign(), *_columns(**kinds), *more, PrimaryKeyConstraint("campaign", key))
+
+
 def _partial_index(name: str, *columns: str, where: str, unique: bool = False) -> Index:
     return Index(name, *columns, unique=unique, sqlite_where=text(where), postgresql_where=text(where))
 
@@ -100,173 +110,72 @@ sessions = Table("sessions", metadata, *_fields(Session), PrimaryKeyConstraint("
 
 #: By the campaign's id, not its number: it is read for all campaigns at once.
 link_versions = Table(
-    "link_versions",
-    metadata,
-    Column("campaign", Text, nullable=False),
-    Column("worker", Text, nullable=False),
-    Column("version", Integer, nullable=False),
+    "link_versions", metadata, *_columns(campaign=Text, worker=Text, version=Integer),
     PrimaryKeyConstraint("campaign", "worker"),
-)
+)  # fmt: skip
 
 #: By the campaign's id too: a platform does not say which campaign its submission belongs to.
 visits = Table(
-    "visits",
-    metadata,
-    *_fields(Visit),
-    PrimaryKeyConstraint("platform", "id", "campaign"),
+    "visits", metadata, *_fields(Visit), PrimaryKeyConstraint("platform", "id", "campaign"),
     Index("ix_visits_worker", "campaign", "worker"),
-)
+)  # fmt: skip
 
 campaigns = Table(
-    "campaigns",
-    metadata,
-    Column("number", Integer, primary_key=True, autoincrement=True),
-    *_fields(CampaignRow),
-    UniqueConstraint("id"),
-    CheckConstraint("spent >= 0 AND spent <= budget", name="budget_kept"),
+    "campaigns", metadata, Column("number", Integer, primary_key=True, autoincrement=True), *_fields(CampaignRow),
+    UniqueConstraint("id"), CheckConstraint("spent >= 0 AND spent <= budget", name="budget_kept"),
     CheckConstraint("reserved >= 0", name="reserved_not_negative"),
-)
+)  # fmt: skip
 
 deleted_campaigns = Table(
-    "deleted_campaigns",
-    metadata,
-    Column("id", Text, primary_key=True),
-    Column("number", Integer),
-    Column("deleted_at", Double, nullable=False),
-    Column("rows", BigInteger, nullable=False),
-)
+    "deleted_campaigns", metadata, Column("id", Text, primary_key=True), Column("number", Integer),
+    *_columns(deleted_at=Double, rows=BigInteger),
+)  # fmt: skip
 
-events = Table(
-    "events",
-    metadata,
-    _campaign(),
-    Column("seq", BigInteger, nullable=False),
-    Column("at", Double, nullable=False),
-    Column("kind", Text, nullable=False),
-    Column("data", Text, nullable=False),
-    PrimaryKeyConstraint("campaign", "seq"),
-)
-
-classes = Table(
-    "classes",
-    metadata,
-    _campaign(),
-    Column("number", Integer, nullable=False),
-    Column("prior", Text, nullable=False),
-    PrimaryKeyConstraint("campaign", "number"),
-)
-
-batches = Table(
-    "batches",
-    metadata,
-    _campaign(),
-    Column("key", Text, nullable=False),
-    Column("tasks", BigInteger, nullable=False),
-    Column("digest", Text),
-    PrimaryKeyConstraint("campaign", "key"),
-)
+events = _of_campaign("events", "seq", seq=BigInteger, at=Double, kind=Text, data=Text)
+classes = _of_campaign("classes", "number", number=Integer, prior=Text)
+batches = _of_campaign("batches", "key", Column("digest", Text), key=Text, tasks=BigInteger)
 
 #: A campaign has one import at a time.
 imports = Table(
-    "imports",
-    metadata,
-    *_fields(ImportRow),
-    PrimaryKeyConstraint("id"),
+    "imports", metadata, *_fields(ImportRow), PrimaryKeyConstraint("id"),
     _partial_index("ix_imports_active", "campaign", where="state IN ('staging', 'publishing')", unique=True),
     Index("ix_imports_campaign", "campaign", "started_at"),
-)
+)  # fmt: skip
 
 import_chunks = Table(
-    "import_chunks",
-    metadata,
-    Column("import", Text, ForeignKey("imports.id"), nullable=False),
-    Column("first", BigInteger, nullable=False),
-    Column("data", Text, nullable=False),
-    PrimaryKeyConstraint("import", "first"),
-)
+    "import_chunks", metadata, Column("import", Text, ForeignKey("imports.id"), nullable=False),
+    *_columns(first=BigInteger, data=Text), PrimaryKeyConstraint("import", "first"),
+)  # fmt: skip
 
-payloads = Table(
-    "payloads",
-    metadata,
-    _campaign(),
-    Column("number", BigInteger, nullable=False),
-    Column("data", Text, nullable=False),
-    PrimaryKeyConstraint("campaign", "number"),
-)
+payloads = _of_campaign("payloads", "number", number=BigInteger, data=Text)
+texts = _of_campaign("texts", "seq", seq=BigInteger, data=Text)
 
-texts = Table(
-    "texts",
-    metadata,
-    _campaign(),
-    Column("seq", BigInteger, nullable=False),
-    Column("data", Text, nullable=False),
-    PrimaryKeyConstraint("campaign", "seq"),
-)
-
-tasks = Table(
-    "tasks",
-    metadata,
-    _campaign(),
-    Column("number", BigInteger, nullable=False),
-    Column("key", Text, nullable=False),
-    Column("class_number", Integer, nullable=False),
-    Column("place", Double, nullable=False),
-    Column("node", Integer, nullable=False),
-    Column("w", Integer, nullable=False),
-    Column("labels", Integer, nullable=False),
-    Column("closed_seq", BigInteger),
-    Column("gold", Integer),
-    PrimaryKeyConstraint("campaign", "number"),
-    UniqueConstraint("campaign", "key"),
+tasks = _of_campaign(
+    "tasks", "number", Column("closed_seq", BigInteger), Column("gold", Integer), UniqueConstraint("campaign", "key"),
     CheckConstraint("w >= 0 AND labels >= 0", name="counts_not_negative"),
-)
+    number=BigInteger, key=Text, class_number=Integer, place=Double, node=Integer, w=Integer, labels=Integer,
+)  # fmt: skip
 
-leases = Table(
-    "leases",
-    metadata,
-    _campaign(),
-    Column("number", BigInteger, nullable=False),
-    Column("task", BigInteger, nullable=False),
-    Column("worker", Integer, nullable=False),
-    Column("status", Text, nullable=False),
-    Column("leased_at", Double, nullable=False),
-    Column("expires_at", Double, nullable=False),
-    Column("seq", BigInteger, nullable=False),
-    Column("ended_at", Double),
-    Column("label", Integer),
-    Column("counted", Boolean),
-    Column("dropped", Boolean, nullable=False),
-    Column("free", Boolean, nullable=False),
-    Column("comment", Text),
-    Column("secret", BigInteger, nullable=False),
-    PrimaryKeyConstraint("campaign", "number"),
+leases = _of_campaign(
+    "leases", "number", Column("ended_at", Double), Column("label", Integer), Column("counted", Boolean),
+    *_columns(dropped=Boolean, free=Boolean), Column("comment", Text), *_columns(secret=BigInteger),
     UniqueConstraint("campaign", "task", "worker"),
     CheckConstraint("status IN ('leased', 'labelled', 'expired', 'released', 'late')", name="status_known"),
     CheckConstraint("(label IS NOT NULL) = (status IN ('labelled', 'late'))", name="label_if_told"),
     _partial_index("ix_leases_open", "campaign", "expires_at", where="status = 'leased'"),
     _partial_index("ix_leases_comment", "campaign", "number", where="comment IS NOT NULL"),
-)
+    number=BigInteger, task=BigInteger, worker=Integer, status=Text, leased_at=Double, expires_at=Double,
+    seq=BigInteger,
+)  # fmt: skip
 
-workers = Table(
-    "workers",
-    metadata,
-    _campaign(),
-    Column("number", Integer, nullable=False),
-    *_fields(WorkerRow),
-    PrimaryKeyConstraint("campaign", "number"),
-    UniqueConstraint("campaign", "worker"),
-)
+workers = _of_campaign(
+    "workers", "number", *_fields(WorkerRow), UniqueConstraint("campaign", "worker"), number=Integer
+)  # fmt: skip
 
 webhooks = Table(
-    "webhooks",
-    metadata,
-    _campaign(),
-    *_fields(Webhook, "campaign"),
-    Column("owner", Text, nullable=False),
-    Column("claimed_until", Double, nullable=False),
-    PrimaryKeyConstraint("id"),
-    Index("ix_webhooks_campaign", "campaign"),
-)
+    "webhooks", metadata, _campaign(), *_fields(Webhook, "campaign"), *_columns(owner=Text, claimed_until=Double),
+    PrimaryKeyConstraint("id"), Index("ix_webhooks_campaign", "campaign"),
+)  # fmt: skip
 
 
 def create_tables(connection: Connection) -> None:

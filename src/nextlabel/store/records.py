@@ -88,10 +88,12 @@ class _Records:
         with self._read() as connection:
             return [row(**one) for one in connection.execute(question).mappings()]
 
-    def _add(self, table: Table, row: Any) -> bool:
-        """Insert a row; False if there is one with the same key."""
+    def _add(self, table: Table, row: Any, instead: ColumnElement[bool] | None = None) -> bool:
+        """Insert a row, perhaps ``instead`` of another one; False if there is one with the same key."""
         try:
             with self._write() as connection:
+                if instead is not None:
+                    connection.execute(delete(table).where(instead))
                 connection.execute(insert(table).values(asdict(row)))
         except IntegrityError:
             return False
@@ -112,14 +114,7 @@ class SqlAccess(_Records):
 
     def save_token(self, token: AccessToken, replace: bool = False) -> bool:
         """Add or replace a token."""
-        try:
-            with self._write() as connection:
-                if replace:
-                    connection.execute(delete(access_tokens).where(access_tokens.c.name == token.name))
-                connection.execute(insert(access_tokens).values(asdict(token)))
-        except IntegrityError:
-            return False
-        return True
+        return self._add(access_tokens, token, access_tokens.c.name == token.name if replace else None)
 
     def remove_token(self, name: str) -> bool:
         """Revoke a token."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from itertools import chain
 from typing import IO, Annotated, Any
@@ -32,37 +33,25 @@ from nextlabel.service.openapi import problems
 
 router = APIRouter(tags=["tasks"])
 
-_BODY: dict[str, Any] = {
-    "requestBody": {
-        "required": True,
-        "content": {
-            "text/csv": {"schema": {}, "example": "id,text\na,Good film\n"},
-            "application/x-ndjson": {"schema": {}, "example": '{"id": "a", "text": "Good film"}\n'},
-            "application/json": {
-                "schema": {"type": "array", "items": {}},
-                "example": [{"id": "a", "text": "Good film"}],
-            },
-        },
-    }
-}
 
+def _table_body(csv: str, line: str, example: Any) -> dict[str, Any]:
+    """The documentation of a table in a body, in each of its formats."""
+    content = {
+        "text/csv": {"schema": {}, "example": csv},
+        "application/x-ndjson": {"schema": {}, "example": line},
+        "application/json": {"schema": {"type": "array", "items": {}}, "example": [example]},
+    }
+    return {"requestBody": {"required": True, "content": content}}
+
+
+_TASK = {"id": "a", "text": "Good film"}
+_BODY = _table_body("id,text\na,Good film\n", json.dumps(_TASK) + "\n", _TASK)
+_PREDICTIONS_BODY = _table_body(
+    "task,label\na,yes\n", '{"task": "a", "probability": 0.8}\n', {"task": "a", "no": 0.2, "yes": 0.8}
+)
 _ADDED: dict[int | str, dict[str, Any]] = {
     202: {"model": ImportResponse, "description": "The import goes on; Location is where to follow it"},
     **problems(404, 409, 415),
-}
-
-_PREDICTIONS_BODY: dict[str, Any] = {
-    "requestBody": {
-        "required": True,
-        "content": {
-            "text/csv": {"schema": {}, "example": "task,label\na,yes\n"},
-            "application/x-ndjson": {"schema": {}, "example": '{"task": "a", "probability": 0.8}\n'},
-            "application/json": {
-                "schema": {"type": "array", "items": {}},
-                "example": [{"task": "a", "no": 0.2, "yes": 0.8}],
-            },
-        },
-    }
 }
 
 #: The largest body that is held in memory instead of a file, in bytes.

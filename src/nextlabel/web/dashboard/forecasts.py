@@ -9,7 +9,7 @@ per task, and on the number of tasks only in the third digit. Scores of a model 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass
 from math import inf
 from threading import Lock
@@ -23,6 +23,7 @@ from nextlabel.campaign.new_tasks import LEAST_SCORE
 from nextlabel.campaign.rates import arrival_rate, completion_rate, rate_before_deadline
 from nextlabel.campaign.rows import CampaignRow
 from nextlabel.campaigns.forecast import forecast, replications_for
+from nextlabel.campaigns.jobs import Jobs
 from nextlabel.campaigns.table_cache import TableCache, load_or_solve_index
 from nextlabel.errors import NextlabelError
 from nextlabel.policies.allocation import Group
@@ -126,8 +127,8 @@ Key = tuple[int, int, tuple[float, ...]]
 class Curves:
     """Curves, each computed once."""
 
-    def __init__(self, pool: ThreadPoolExecutor) -> None:
-        self._pool = pool
+    def __init__(self, jobs: Jobs) -> None:
+        self._jobs = jobs
         self._known: dict[Key, Future[BudgetCurve]] = {}
         self._lock = Lock()
 
@@ -139,7 +140,7 @@ class Curves:
             if known is None or (known.done() and known.exception() is not None):
                 if len(self._known) >= CACHED_CURVES:
                     self._known.pop(next(iter(self._known)))
-                known = self._known[key] = self._pool.submit(make_curve, *key)
+                known = self._known[key] = self._jobs.submit(key, lambda _: make_curve(*key))
         return known
 
 

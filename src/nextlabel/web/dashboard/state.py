@@ -23,7 +23,6 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from itertools import islice
@@ -40,6 +39,7 @@ from nextlabel.campaign.rows import CampaignRow, RecentAnswer
 from nextlabel.campaign.scoring import FEW_CLASSES
 from nextlabel.campaigns.certificate import Certificate
 from nextlabel.campaigns.imports import ImportStatus, imports_of
+from nextlabel.campaigns.jobs import Jobs
 from nextlabel.errors import ConflictError, FileFormatError, GoneError, NotFoundError
 from nextlabel.files.tables import DelimitedTable
 from nextlabel.files.tasks import check_names
@@ -81,14 +81,14 @@ class DashboardState:
 
     def __init__(self, app: AppState) -> None:
         self.app, self.store = app, app.campaign_service.store
-        pool = ThreadPoolExecutor(THREADS, thread_name_prefix="dashboard")
-        self.curves, self.uploads = Curves(pool), UploadedFiles(app.links)
-        self._summaries: BackgroundCache[StateSummary | None] = BackgroundCache(pool, self._compute_summary, None, 0.0)
+        jobs = Jobs("dashboard", THREADS)
+        self.curves, self.uploads = Curves(jobs), UploadedFiles(app.links)
+        self._summaries: BackgroundCache[StateSummary | None] = BackgroundCache(jobs, self._compute_summary, None, 0.0)
         self._forecasts: BackgroundCache[ForecastView] = BackgroundCache(
-            pool, self._compute_forecast, FAILED, FORECAST_INTERVAL_S
+            jobs, self._compute_forecast, FAILED, FORECAST_INTERVAL_S
         )
         self._workers: BackgroundCache[dict[str, WorkerSummary]] = BackgroundCache(
-            pool, self._compute_workers, {}, WORKERS_INTERVAL_S
+            jobs, self._compute_workers, {}, WORKERS_INTERVAL_S
         )
         self._classes: dict[str, Sequence[Prior]] = {}
         self._lock = Lock()
@@ -201,28 +201,17 @@ class CachedValue(Generic[T]):
 class BackgroundCache(Generic[T]):
     """The latest value of one kind for each campaign; ``compute`` takes the campaign's id."""
 
-    def __init__(
-        self, pool: ThreadPoolExecutor, compute: Callable[[str], T], on_error: T, interval_s: float = 1.0
-    ) -> None:
-        self._pool, self._compute, self._on_error, self._interval_s = pool, compute, on_error, interval_s
+    def __init__(self, jobs: Jobs, compute: Callable[[str], T], on_error: T, interval_s: float = 1.0) -> None:
+        self._jobs, self._compute, self._on_error, self._interval_s = jobs, compute, on_error, interval_s
         self._known: dict[str, CachedValue[T]] = {}
-        self._computing: set[str] = set()
         self._lock = Lock()
 
-    def latest(self, id: str, seq: int, max_age_s: float | None = None) -> CachedValue[T] | None:
-        """The latest value; if there were events since, or it is too old, a new one is computed in the background."""
-        known = self._known.get(id)
-        if known is None:
-            stale = True
-        else:
-            age = time.monotonic() - known.at
-            rested = age > max(self._interval_s, min(PATIENCE * known.seconds, OLDEST_S))
-            stale = rested and (known.seq != seq or (max_age_s is not None and age > max_age_s))
-        if stale:
-            with self._lock:
-                if id not in self._computing:
-                    self._computing.add(id)
-                    self._pool.submit(self._run, id, seq)
+    def latest(self, id: str, seq: int) -> CachedValue[T] | None:
+        """The latest value; if there were events since, a new one is computed in the background."""
+        known, now = self._known.get(id), time.monotonic()
+        rests = known is not None and now - known.at <= max(self._interval_s, min(PATIENCE * known.seconds, OLDEST_S))
+        if not rests and (known is None or known.seq != seq):
+            self._jobs.submit((self, id), lambda _: self._run(id, seq))
         return known
 
     def current(self, id: str, seq: int) -> CachedValue[T]:
@@ -247,7 +236,6 @@ class BackgroundCache(Generic[T]):
             before = self._known.get(id)
             version = 1 if before is None else before.version + (before.value != value)
             self._known[id] = CachedValue(value, seq, version, end, end - begin)
-            self._computing.discard(id)
 
 
 @dataclass(frozen=True, slots=True)

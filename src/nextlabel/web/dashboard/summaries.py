@@ -26,6 +26,7 @@ from statistics import median
 
 import numpy as np
 
+from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.crowd_model import CrowdSnapshot
 from nextlabel.campaign.results import levels, truths
@@ -65,47 +66,35 @@ def summarise_states(
         return None
     klass, node, w, members = table.T
     level = levels(config, node)
-    truth = truths(config, classes, klass, node, level)
-    best = truth.max(axis=1)
-    told = level > 0
-    shown = truth[:, 1] if config.answers == 2 else best
-    bins = np.minimum((shown * BINS).astype(np.int64), BINS - 1)
-    ordered = np.sort(truth, axis=1)
-    margin = ordered[:, -1] - ordered[:, -2]
-    order = np.lexsort((node, klass, -level, np.round(margin, 12)))
-    hard = [k for k in order[: HARD_GROUPS + int((~told).sum())] if told[k]][:HARD_GROUPS]
-    return StateSummary(
+    summary, hard = _summed(truths(config, classes, klass, node, level), level, members, (node, klass, -level))
+    return replace(summary, hardest=tuple((int(klass[k]), int(node[k]), int(w[k])) for k in hard))
+
+
+def summarise_crowd(crowd: CrowdSnapshot) -> StateSummary | None:
+    """The summary of a campaign that has learnt its workers; None without tasks."""
+    tasks = np.arange(len(crowd.beliefs))
+    if not len(tasks):
+        return None
+    summary, hard = _summed(crowd.beliefs, crowd.told, np.ones_like(tasks), (tasks,))
+    low, high = crowd.expected.low, crowd.expected.high
+    return replace(summary, accuracy=crowd.expected_accuracy, hard_tasks=tuple(hard), low=low, high=high)
+
+
+def _summed(truth: Floats, level: Ints, members: Ints, ties: Sequence[Ints]) -> tuple[StateSummary, list[int]]:
+    """Groups of tasks with so many ``members`` each, summed up; and those with labels that are closest to call."""
+    ordered, told = np.sort(truth, axis=1), np.flatnonzero(level > 0)
+    best, margin = ordered[:, -1], np.round(ordered[:, -1] - ordered[:, -2], 12)
+    bins = np.minimum(((truth[:, 1] if truth.shape[1] == 2 else best) * BINS).astype(np.int64), BINS - 1)
+    hard = told[np.lexsort([*(one[told] for one in ties), margin[told]])[:HARD_GROUPS]]
+    summary = StateSummary(
         tasks=int(members.sum()),
         labelled=int(members[told].sum()),
         accuracy=float(best @ members / members.sum()),
         by_labels=tuple(int(n) for n in np.bincount(level, members)),
         by_probability=tuple(int(n) for n in np.bincount(bins[told], members[told], BINS)),
-        hardest=tuple((int(klass[k]), int(node[k]), int(w[k])) for k in hard),
-    )
-
-
-def summarise_crowd(crowd: CrowdSnapshot) -> StateSummary | None:
-    """The summary of a campaign that has learnt its workers; None without tasks."""
-    beliefs, told = crowd.beliefs, crowd.told > 0
-    if not len(beliefs):
-        return None
-    ordered = np.sort(beliefs, axis=1)
-    shown = beliefs[:, 1] if beliefs.shape[1] == 2 else ordered[:, -1]
-    bins = np.minimum((shown * BINS).astype(np.int64), BINS - 1)
-    labelled = np.flatnonzero(told)
-    margin = (ordered[:, -1] - ordered[:, -2])[labelled]
-    hard = labelled[np.lexsort((labelled, np.round(margin, 12)))[:HARD_GROUPS]]
-    return StateSummary(
-        tasks=len(beliefs),
-        labelled=len(labelled),
-        accuracy=crowd.expected_accuracy,
-        by_labels=tuple(int(n) for n in np.bincount(crowd.told)),
-        by_probability=tuple(int(n) for n in np.bincount(bins[told], minlength=BINS)),
         hardest=(),
-        hard_tasks=tuple(int(x) for x in hard),
-        low=crowd.expected.low,
-        high=crowd.expected.high,
     )
+    return summary, hard.tolist()
 
 
 @dataclass(frozen=True, slots=True)

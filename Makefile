@@ -49,13 +49,13 @@ $(DEV): pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP) install -c constraints.txt -e '.[dev]'
 	@touch $@ $(BASE)
 
-# The browser tests drive Debian's Chromium.
+# The browser tests drive Debian's Chromium, some of them through Debian's nginx.
 $(BROWSER): | $(BIN)/python
-	@command -v chromium > /dev/null || { \
-	  echo "Installing Chromium for the browser tests ..."; \
+	@{ command -v chromium && PATH=$$PATH:/usr/sbin command -v nginx; } > /dev/null || { \
+	  echo "Installing Chromium and nginx for the browser tests ..."; \
 	  as_root=$$(test "$$(id -u)" = 0 || echo sudo); \
 	  $$as_root apt-get -qq update && \
-	  DEBIAN_FRONTEND=noninteractive $$as_root apt-get -qq install -y --no-install-recommends chromium fonts-dejavu-core > /dev/null; }
+	  DEBIAN_FRONTEND=noninteractive $$as_root apt-get -qq install -y --no-install-recommends chromium fonts-dejavu-core nginx-light > /dev/null; }
 	@touch $@
 
 demo: $(BASE)

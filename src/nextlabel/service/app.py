@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from threading import Thread
 from typing import Any
+from urllib.parse import urlsplit
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -34,6 +35,7 @@ from nextlabel.service.logs import request_log
 from nextlabel.service.metrics import Metrics
 from nextlabel.service.middleware import BodyLimitMiddleware, RequestMiddleware, request_context
 from nextlabel.service.openapi import complete_document
+from nextlabel.service.prefix import without_prefix
 from nextlabel.service.problem_details import problem_response
 from nextlabel.service.routes import campaigns, commands, health, platforms, results, tasks, work, workers
 from nextlabel.service.routes import webhooks as webhook_routes
@@ -55,9 +57,12 @@ class ServiceApp(FastAPI):
 
     work_router: WorkRouter | None = None
     work: ASGIApp
+    public_path = ""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request."""
+        if scope["type"] == "http":
+            scope, send = without_prefix(self.public_path, scope, send)
         if self.work_router is not None and self.work_router.serves(scope):
             scope["app"] = self
             await self.work(scope, receive, send)
@@ -115,6 +120,7 @@ def create_app(
         ],
         exception_handlers={HTTPException: _handle_error, RequestValidationError: _handle_error},
     )
+    app.public_path = urlsplit(settings.public_url).path
     app.work_router = WorkRouter(work.router, settings.max_body_bytes)
     app.work = RequestMiddleware(app.work_router, authenticator, metrics, settings.is_https)
     app.state.nextlabel = AppState(

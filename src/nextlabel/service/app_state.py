@@ -23,6 +23,7 @@ from nextlabel.service.command_queue import CommandQueue
 from nextlabel.service.limits import RequestLimits
 from nextlabel.service.links import LinkSigner
 from nextlabel.service.metrics import Metrics
+from nextlabel.service.prefix import current_prefix
 from nextlabel.service.settings import ServiceSettings
 
 _HOST = re.compile(r"[A-Za-z0-9.-]+(?::\d{1,5})?|\[[0-9A-Fa-f:.]+\](?::\d{1,5})?")
@@ -61,7 +62,7 @@ def link_base(request: Request) -> str:
     host = request.headers.get("host", "")
     if _by_trusted_proxy(request):
         host = request.headers.get("x-forwarded-host", host).partition(",")[0].strip()
-    return f"{request.url.scheme}://{host}" if _HOST.fullmatch(host) else settings.base_url
+    return f"{request.url.scheme}://{host}{current_prefix()}" if _HOST.fullmatch(host) else settings.base_url
 
 
 def link_warning(base: str) -> str:

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from fastapi import FastAPI
 
+from nextlabel.campaigns.service import CampaignService
+from nextlabel.service.app import ServiceApp, create_app
 from nextlabel.service.app_state import AppState
+from nextlabel.service.settings import ServiceSettings
+from nextlabel.store.engine import SERVICE_LOCK_WAIT_S
+from nextlabel.store.sql import open_store
 from nextlabel.web.dashboard import access, formatting
 from nextlabel.web.dashboard.access import DashboardSessions
 from nextlabel.web.dashboard.routes import audit, campaign, create, links
@@ -24,6 +31,15 @@ def mount_pages(app: FastAPI) -> None:
     mount_static(app)
     mount_worker(app)
     mount_dashboard(app)
+
+
+def asgi_app(url: str, **settings: Any) -> ServiceApp:
+    """The service of a database with all its pages, for an ASGI server or to be mounted in another application.
+
+    ``settings`` are those of ``serve`` by the names of ``service.settings``. Whoever mounts it runs its lifespan too.
+    """
+    service = CampaignService(open_store(url, SERVICE_LOCK_WAIT_S))
+    return create_app(service, ServiceSettings(**settings), mount_pages, close_service=True)
 
 
 def mount_dashboard(app: FastAPI) -> None:

@@ -17,6 +17,7 @@ from starlette.types import Scope
 
 from nextlabel.errors import NotAllowedError
 from nextlabel.service.app_state import app_state
+from nextlabel.service.prefix import prefixed
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -80,7 +81,7 @@ def page(
         "content-security-policy": "; ".join(f"{name} {value}" for name, value in policy.items()),
         "referrer-policy": REFERRER,
     }
-    return HTMLResponse(render(template, **context), status, {**safe, **(headers or {})})
+    return HTMLResponse(prefixed(render(template, **context)), status, {**safe, **(headers or {})})
 
 
 class Static(StaticFiles):

@@ -119,8 +119,8 @@ function replace(parts) {
 }
 
 async function poll() {
-  const { campaign, seq, seen } = live.dataset;
-  const address = `/campaigns/${campaign}/live?after=${seq}&seen=${encodeURIComponent(seen)}`;
+  const { seq, seen } = live.dataset;
+  const address = `${live.dataset.address}?after=${seq}&seen=${encodeURIComponent(seen)}`;
   const response = await fetch(address, { headers: { accept: "application/json" } });
   if ([401, 410].includes(response.status)) location.reload(); // signed out, or the campaign was deleted: the page says so
   if (response.status !== 200) return;

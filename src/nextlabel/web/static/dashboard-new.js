@@ -103,7 +103,7 @@ function watchForm() {
     message.textContent = "Computing what a budget buys…";
     try {
       for (let tries = 0; tries < 10; tries++) {
-        const response = await fetch(`/new/${form.dataset.upload}/curve?${query}`, { headers: { accept: "application/json" } });
+        const response = await fetch(`${form.dataset.curve}?${query}`, { headers: { accept: "application/json" } });
         if (query !== asked) return;
         if (response.status === 202) continue;
         if (!response.ok) throw new Error();

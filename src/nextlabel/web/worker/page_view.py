@@ -33,6 +33,7 @@ from nextlabel.integrations.platforms import platform_of
 from nextlabel.service.app_state import app_state
 from nextlabel.service.links import INVALID_LINK
 from nextlabel.service.middleware import request_context
+from nextlabel.service.prefix import prefixed
 from nextlabel.service.problem_details import problem_type
 from nextlabel.web.markdown import safe_html
 from nextlabel.web.render import page, render, replace_surrogates
@@ -68,7 +69,7 @@ def page_or_panel(request: Request, session: WorkerSession, view: WorkerView, re
     if wants_json(request):
         lease = view.reply.id if isinstance(view.reply, Lease) else None
         body = {
-            "panel": render("worker/panel.html", **context),
+            "panel": prefixed(render("worker/panel.html", **context)),
             "title": replace_surrogates(context["title"]),
             "lease": lease,
             "language": texts.tag,

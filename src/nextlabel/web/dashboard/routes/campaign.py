@@ -27,6 +27,7 @@ from nextlabel.files.tasks import TaskReader
 from nextlabel.service.app_state import app_state
 from nextlabel.service.auth import CampaignId, Rights
 from nextlabel.service.models import LabelsQuery, ResultsQuery, WorkersQuery
+from nextlabel.service.prefix import prefixed
 from nextlabel.service.routes.campaigns import current_row, row_after
 from nextlabel.service.routes.results import labels, results
 from nextlabel.service.routes.workers import show_workers
@@ -180,7 +181,7 @@ def _changes(dashboard: DashboardState, row: CampaignRow, rights: Rights, after:
     parts, charts = render_parts(view), chart_data(view)
     new = fingerprints(parts, charts)
     old = dict(pair.split(":", 1) for pair in hashes.split(",") if ":" in pair)
-    changed = {name: html for name, html in parts.items() if old.get(name) != new[name]}
+    changed = {name: prefixed(html) for name, html in parts.items() if old.get(name) != new[name]}
     body = {"seq": row.seq, "seen": _seen(version, new), "parts": changed}
     if old.get("charts") != new["charts"]:
         body["charts"] = charts

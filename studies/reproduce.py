@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from time import perf_counter
 
+from nextlabel.errors import InputError
 from nextlabel.reporting.artifacts import Row, check_folder, manifest, to_eight_digits, write_files
 from nextlabel.solve.progress import Progress
 from studies import beyond, delay, exact, fig1, fig2, growth, guarantee, indexability, workers
@@ -40,11 +41,22 @@ class Reproduced:
     seconds: float
 
 
-def check(studies: list[str], config: StudyOptions, out: str | Path) -> None:
-    """Refuse what cannot work before anything is computed: missing data, a folder that cannot be written to."""
+def check(studies: list[str], config: StudyOptions, out: str | Path) -> dict[str, InputError]:
+    """Refuse what cannot work before anything is computed: a folder that cannot be written to, missing data.
+
+    Of several studies those that lack data are returned, with what they lack.
+    """
     check_folder(out)
-    for name in dict.fromkeys(one for study in studies for one in STUDIES[study].sets):
-        check_set(config.data, name)
+    lacking: dict[str, InputError] = {}
+    for study in studies:
+        try:
+            for name in STUDIES[study].sets:
+                check_set(config.data, name)
+        except InputError as error:
+            lacking[study] = error
+    if len(lacking) == len(studies):
+        raise next(iter(lacking.values()))
+    return lacking
 
 
 def reproduce(name: str, config: StudyOptions, out: str | Path, command: str, progress: Progress) -> Reproduced:

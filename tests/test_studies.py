@@ -195,13 +195,28 @@ def test_tables_are_shared_between_runs() -> None:
 def test_without_data_nothing_is_computed_and_the_source_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(["reproduce", "all", "--quick", "--out", str(tmp_path / "out")]) == 2
+    for name in ("fig2", "workers"):
+        assert run(["reproduce", name, "--quick", "--out", str(tmp_path / "out")]) == 2
+    capsys.readouterr()
+    assert run(["reproduce", "guarantee", "--quick", "--out", str(tmp_path / "out")]) == 2
     error = capsys.readouterr().err
     assert error.startswith("error: ") and error.count("\n") == 1
     assert "EMNLP 2008" in error and "--data DIR" in error
     assert not (tmp_path / "out").exists()
     assert run(["reproduce", "fig2", "--data", str(tmp_path), "--out", str(tmp_path / "out")]) == 2
     assert "labels.csv" in capsys.readouterr().err
+
+
+def test_all_leaves_out_what_lacks_data(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    few = {name: reproduce.STUDIES[name] for name in ("indexability", "fig2")}
+    monkeypatch.setattr(reproduce, "STUDIES", few)
+    assert run(["reproduce", "all", "--quick", "--out", str(tmp_path / "out"), "--json"]) == 0
+    said = capsys.readouterr()
+    assert [one["name"] for one in json.loads(said.out)["studies"]] == ["indexability"]
+    assert "fig2 is left out: the labels of RTE are needed and no folder is given." in said.err
+    assert "EMNLP 2008" in said.err
 
 
 def test_an_installed_package_says_where_the_studies_are(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@
     ├── NotAllowedError           a valid token that does not allow this (HTTP 403)
     ├── UnavailableError          a service that does not answer: try again later (HTTP 503)
     │   ├── BusyError             a database that somebody else has locked, or a computation that is under way
+    │   ├── StorageFullError      a disk without room
     │   ├── ClockError            a clock that is far from a campaign's last event
     │   ├── TablesPendingError    a policy's tables are still being computed
     │   └── TooManyRequestsError  more of something in a short time than the service allows (HTTP 429)
@@ -96,6 +97,10 @@ class UnavailableError(NextlabelError):
 
 class BusyError(UnavailableError):
     """Another process has locked what is needed, or it is still being computed; nothing was written."""
+
+
+class StorageFullError(UnavailableError):
+    """The disk of the database is full; nothing was written."""
 
 
 class ClockError(UnavailableError):

@@ -435,6 +435,16 @@ class TestProblems:
     def test_labels_that_read_alike_are_refused(self, http: httpx.Client, labels: list[str]) -> None:
         check_problem(http.post("/campaigns", json={**QUICK, "labels": labels}), 422, "read alike")
 
+    def test_a_header_with_40_000_columns_is_refused_at_once(self, shared: Service, http: httpx.Client) -> None:
+        id = shared.campaign("wide", tasks=0)
+        for kind, body in (("text/csv", ",".join(f"c{k}" for k in range(20_000))), ("text/csv", "," * 40_000 + "c")):
+            refused = http.post(f"/campaigns/{id}/tasks", content=f"{body}\n", headers={"Content-Type": kind})
+            check_problem(refused, 422, "Give at most 500 columns")
+
+    def test_every_wrong_field_is_named(self, http: httpx.Client) -> None:
+        refused = http.post("/campaigns", json={"budget": 0, "labels": ["a"], "colour": "red"})
+        check_problem(refused, 422, "body.budget: ", "; body.labels: ", "; body.colour: ")
+
     def test_wrong_fields_are_named(self, http: httpx.Client) -> None:
         check_problem(http.post("/campaigns", json={**CAMPAIGN, "budget": "many"}), 422, "body.budget")
         check_problem(http.post("/campaigns", json={**CAMPAIGN, "bugdet": 3}), 422, "body.bugdet")

@@ -354,7 +354,8 @@ class TestAddresses:
         "url",
         [
             "https://127.0.0.1/x", "https://10.1.2.3/", "https://[::1]/", "https://[::ffff:10.0.0.1]/", "https://0.0.0.0/",
-            "https://169.254.169.254/latest/meta-data", "https://localhost/x", "https://192.168.0.1/", "ftp://example.org",
+            "https://169.254.169.254/latest/meta-data", "https://[64:ff9b::a9fe:a9fe]/", "https://[2002:7f00:1::]/",
+            "https://[::10.0.0.1]/", "https://[::127.0.0.1]/", "https://localhost/x", "https://192.168.0.1/", "ftp://example.org",
             "http://example.org/x", "https://user:pass@example.org/", "nonsense", "https:///x", "",
         ],
     )  # fmt: skip

@@ -47,7 +47,7 @@ from nextlabel.campaign.replies import Added
 from nextlabel.campaign.rows import BatchRow
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.table_cache import TableCache
-from nextlabel.errors import ConflictError, NextlabelError, NotFoundError, UnavailableError
+from nextlabel.errors import ConflictError, NextlabelError, NotFoundError, StorageFullError, UnavailableError
 from nextlabel.problem.tables import prior_from
 from nextlabel.store.sql import SqlStore
 
@@ -316,6 +316,8 @@ class Imports:
         while True:
             try:
                 return step()
+            except StorageFullError:  # it will not be less full in a moment
+                raise
             except UnavailableError:
                 self._go_on()
                 if time.monotonic() > end:

@@ -29,6 +29,7 @@ from nextlabel.cli.database import (
     opened_tasks,
     say_columns,
     service_at,
+    settings_at,
     state_of,
     text_of,
 )
@@ -678,12 +679,11 @@ def _link(service: CampaignService, id: str, public_url: str | None) -> dict[str
     from nextlabel.campaign.known_answers import check_drawn
     from nextlabel.service.app_state import link_warning
     from nextlabel.service.links import LinkSigner, link_url
-    from nextlabel.service.settings import ServiceSettings
 
     row = service.store.row(id)
     if not row.rules.guarantee:
         check_drawn(row)
-    settings = ServiceSettings(public_url=public_url)
+    settings = settings_at(service.store, public_url)
     end = 0 if row.rules.guarantee else len(row.rules.audit)
     token = LinkSigner.of(service.store, settings.key_file).audit_token(id, end)
     return {"link": link_url(settings.base_url, token), "warning": link_warning(settings.base_url) or None}
@@ -802,10 +802,9 @@ def links(
     with service_at(db) as service:
         from nextlabel.service.app_state import link_warning
         from nextlabel.service.links import LinkSigner, link_url
-        from nextlabel.service.settings import ServiceSettings
 
         service.store.row(id)
-        settings = ServiceSettings(public_url=public_url)
+        settings = settings_at(service.store, public_url)
         base, signer = settings.base_url, LinkSigner.of(service.store, settings.key_file)
         made = {worker: link_url(base, signer.worker_token(id, worker)) for worker in workers or []}
         address, warning = link_url(base, signer.join_token(id)), link_warning(base)

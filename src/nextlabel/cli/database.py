@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from nextlabel.campaigns.service import CampaignService
     from nextlabel.files.tables import NamedColumns
     from nextlabel.files.tasks import TaskReader
+    from nextlabel.service.settings import ServiceSettings
     from nextlabel.store.sql import SqlStore
 
 Id = Annotated[str, typer.Argument(metavar="ID", help="The campaign's id; nextlabel campaign status lists them.")]
@@ -51,6 +52,14 @@ def opened_store(db: str, create: bool = False) -> Iterator[SqlStore]:
         yield store
     finally:
         store.close()
+
+
+def settings_at(store: SqlStore, public_url: str | None) -> ServiceSettings:
+    """The settings for links: they begin as asked for, else with the address by which the database was served last."""
+    from nextlabel.service.settings import ADDRESS, ServiceSettings
+
+    settings, last = ServiceSettings(public_url=public_url), store.get(ADDRESS)
+    return settings if settings.public_url or last is None else ServiceSettings(public_url=last.decode())
 
 
 @contextmanager

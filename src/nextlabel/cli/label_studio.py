@@ -102,7 +102,7 @@ def connect(
         mount_pages(app)
         bridge = connect(studio, project, app.state.nextlabel.campaign_service, wishes, say)
         bridge.reconcile()
-        secret = register_webhook(bridge, settings.base_url)
+        secret = register_webhook(bridge, settings.base_url, settings.key_file)
         mount_webhook(app, bridge, secret, every)
         _say_connected(bridge, settings.base_url)
 

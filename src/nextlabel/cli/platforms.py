@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from nextlabel.cli.database import Id, number_of, service_at
+from nextlabel.cli.database import (
+    Id,
+    number_of,
+    service_at,
+    settings_at,
+)
 from nextlabel.cli.options import DB, Db, Json, PublicUrl, refuse_idle, text
 from nextlabel.cli.output import checked_file, print_json, say
 from nextlabel.errors import InputError
@@ -63,9 +68,8 @@ def _prolific(service: CampaignService, id: str, public_url: str | None) -> tupl
     from nextlabel.service.app_state import link_warning
     from nextlabel.service.links import LinkSigner, link_url
     from nextlabel.service.routes.platforms import hook_url
-    from nextlabel.service.settings import ServiceSettings
 
-    row, settings = service.store.row(id), ServiceSettings(public_url=public_url)
+    row, settings = service.store.row(id), settings_at(service.store, public_url)
     token = LinkSigner.of(service.store, settings.key_file).join_token(id)
     address = Prolific().link(link_url(settings.base_url, token))
     hook, code = hook_url(settings.base_url), row.config.completion_code
@@ -77,9 +81,8 @@ def _prolific(service: CampaignService, id: str, public_url: str | None) -> tupl
 def _mturk(service: CampaignService, id: str, public_url: str | None, height: int) -> tuple[dict[str, object], str]:
     from nextlabel.integrations.mturk import external_question
     from nextlabel.service.links import LinkSigner, link_url
-    from nextlabel.service.settings import ServiceSettings
 
-    row, settings = service.store.row(id), ServiceSettings(public_url=public_url)
+    row, settings = service.store.row(id), settings_at(service.store, public_url)
     address = link_url(settings.base_url, LinkSigner.of(service.store, settings.key_file).join_token(id), "f")
     xml = external_question(address, height)
     plain = f"MTurk shows pages by https alone, and this one is at {settings.base_url}. Give --public-url."

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from nextlabel.cli.options import JOBS, Jobs, Json, Seed, refuse_idle, text, whole
-from nextlabel.cli.output import print_json, print_table, working
+from nextlabel.cli.output import print_json, print_table, say, working
 from nextlabel.errors import InputError
 
 if TYPE_CHECKING:
@@ -56,9 +56,11 @@ def reproduce(
         quick=quick, seed=seed, engine=Engine(jobs=jobs), replications=replications, data=data, tasks=tasks
     )
     chosen: list[str] = list(STUDIES) if study == "all" else [study]
-    check(chosen, config, out)
+    lacking = check(chosen, config, out)
+    for name, error in lacking.items():
+        say(f"{name} is left out: {error}")
     done = []
-    for name in chosen:
+    for name in [one for one in chosen if one not in lacking]:
         command = _command(name, config)
         with working(f"Reproducing {name}: {STUDIES[name].about}") as progress:
             done.append(run_study(name, config, out, command, progress))

@@ -190,6 +190,14 @@ def format_of(stream: IO[bytes], name: str) -> Format:
     return {b"[": "json", b"{": "jsonl"}.get(first, "csv")  # type: ignore[return-value]
 
 
+def uploaded_format(stream: IO[bytes], name: str) -> Format:
+    """The format of a file that came over the network: a small Parquet file can be gigabytes of cells."""
+    kind = format_of(stream, name)
+    if kind == "parquet":
+        raise InputError(f"{name[:100]} is a Parquet file, which is not uploaded.", "Give CSV, JSON lines or JSON.")
+    return kind
+
+
 def read_table(stream: IO[bytes], name: str, format: Format | None = None) -> Table:
     """The table in an open file; JSON is read at once and must be one object per row."""
     kind = format or format_of(stream, name)

@@ -27,7 +27,7 @@ from typing import IO, ClassVar, Final
 
 from nextlabel.errors import FileFormatError, InputError, TokenError
 from nextlabel.files.columns import cell_text
-from nextlabel.files.tables import read_table
+from nextlabel.files.tables import read_table, uploaded_format
 from nextlabel.integrations.platform import Meaning, Platform, StatusChange
 from nextlabel.prose import listed
 
@@ -98,7 +98,7 @@ def read_status_change(body: bytes) -> StatusChange | None:
 
 def read_export(stream: IO[bytes], name: str) -> list[StatusChange]:
     """The submissions of the file that Prolific's page of a study has under 'Export'."""
-    table = read_table(stream, name)
+    table = read_table(stream, name, uploaded_format(stream, name))
     header = [Prolific().normal_status(column).lower() for column in table.columns]
     missing = [column for column in EXPORT_COLUMNS if header.count(column) != 1]
     if missing:

@@ -40,6 +40,7 @@ from nextlabel.errors import (
     NextlabelError,
     NotAllowedError,
     NotFoundError,
+    StorageFullError,
     TablesPendingError,
     TokenError,
     TooManyRequestsError,
@@ -47,6 +48,8 @@ from nextlabel.errors import (
 )
 
 MEDIA_TYPE = "application/problem+json"
+#: Invalid fields that one reply names.
+MOST_SAID = 5
 TYPE = "urn:nextlabel:"
 
 
@@ -132,7 +135,7 @@ def _message(error: BaseException, kind: ProblemType) -> tuple[str, str]:
     """What is wrong, and what to do about it."""
     if isinstance(error, RequestValidationError):
         return _first_error(error.errors()), "See /api/v1/openapi.json for what is allowed."
-    if isinstance(error, BusyError | ClockError | TablesPendingError):
+    if isinstance(error, BusyError | ClockError | StorageFullError | TablesPendingError):
         return error.message, error.hint
     if kind.status == 503:
         return "the database does not answer.", "Try again in a moment."
@@ -146,8 +149,10 @@ def _message(error: BaseException, kind: ProblemType) -> tuple[str, str]:
 
 
 def _first_error(errors: Sequence[Mapping[str, Any]]) -> str:
-    """The first invalid field, and how many more there are."""
-    first = errors[0]
-    where = ".".join(str(part) for part in first["loc"]) or "body"
-    more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-    return f"{where[:200]}: {str(first['msg'])[:300].rstrip('.')}{more}."
+    """The invalid fields, and how many more there are of many."""
+    said = [
+        f"{'.'.join(str(part) for part in one['loc'])[:200] or 'body'}: {str(one['msg'])[:300].rstrip('.')}"
+        for one in errors[:MOST_SAID]
+    ]
+    more = f" (and {len(errors) - MOST_SAID} more)" if len(errors) > MOST_SAID else ""
+    return f"{'; '.join(said)}{more}."

@@ -20,7 +20,7 @@ from nextlabel.service.app import create_app
 from nextlabel.service.connections import GuardedProtocol
 from nextlabel.service.links import signing_key
 from nextlabel.service.logs import log_to_stderr
-from nextlabel.service.settings import ServiceSettings
+from nextlabel.service.settings import ADDRESS, ServiceSettings
 from nextlabel.store.engine import SERVICE_LOCK_WAIT_S
 from nextlabel.store.sql import open_store
 
@@ -53,6 +53,7 @@ def serve(
     signing_key(store, settings.key_file)  # another one is refused here, and not by each process
     token = first_token(store)
     log_to_stderr(settings.log_level)
+    store.put(ADDRESS, settings.base_url.encode(), replace=True)
     show_start()
     if token is not None and show_token is not None:
         show_token(token)

@@ -14,6 +14,8 @@ from nextlabel.integrations.prolific import Prolific
 
 MIB = 1 << 20
 PREFIX = "NEXTLABEL_"
+#: Name under which a database keeps the address by which it was served last.
+ADDRESS = "address"
 _HOST = re.compile(r"[a-z0-9.-]{1,253}(?::[0-9]{1,5})?")
 #: A host is reached by https, unless its address says http, for tests.
 _ORIGIN = re.compile(rf"(?:https?://)?{_HOST.pattern}")

@@ -23,7 +23,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from ipaddress import IPv6Address, ip_address
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from typing import Any
 
 import httpx
@@ -42,6 +42,9 @@ _ALLOW = f"Name the host in {PREFIX}WEBHOOK_HOSTS to allow it."
 
 #: Seconds between two looks at the logs; webhooks that are told at the same time; seconds to end in.
 INTERVAL_S, MOST_AT_ONCE, END_S = 1.0, 20, 3.0
+
+#: Networks whose addresses end in one of IPv4: translated (NAT64, RFC 6052) and compatible ones.
+_HOLD_IPV4 = (IPv6Network("64:ff9b::/96"), IPv6Network("::/96"))
 
 
 class WebhookSender:
@@ -146,11 +149,20 @@ def check_addresses(url: httpx.URL, addresses: Iterable[str], settings: ServiceS
     if _is_exception(url, settings):
         return
     for address in addresses:
-        found = ip_address(address.partition("%")[0])
-        if isinstance(found, IPv6Address) and found.ipv4_mapped is not None:
-            found = found.ipv4_mapped
-        if not found.is_global or found.is_multicast:
+        if any(not one.is_global or one.is_multicast for one in _reached(ip_address(address.partition("%")[0]))):
             raise InputError(f"{url.host!r} is an address of a private network.", _ALLOW)
+
+
+def _reached(address: IPv4Address | IPv6Address) -> list[IPv4Address | IPv6Address]:
+    """An address, and those that a router or a system may take it for: IPv4 within IPv6."""
+    found: list[IPv4Address | IPv6Address | None] = [address]
+    if isinstance(address, IPv6Address):
+        found += [address.sixtofour, *(address.teredo or ())]
+        if address.ipv4_mapped is not None:
+            found = [address.ipv4_mapped]
+        elif any(address in network for network in _HOLD_IPV4):
+            found = [IPv4Address(int(address) & 0xFFFFFFFF)]
+    return [one for one in found if one is not None]
 
 
 def _is_exception(url: httpx.URL, settings: ServiceSettings) -> bool:

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -37,7 +38,7 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.pool import QueuePool, StaticPool
 
 from nextlabel.campaign.rows import CampaignRow
-from nextlabel.errors import BusyError, InputError, UnavailableError
+from nextlabel.errors import BusyError, InputError, StorageFullError, UnavailableError
 from nextlabel.prose import without_passwords
 
 #: Tables with several indexes that begin alike, and that of the two numbers of ``_sizes`` which is their size.
@@ -70,6 +71,8 @@ _ERRORS: tuple[type[Exception], ...] = (
 
 #: PostgreSQL's code for a lock that could not be had within lock_timeout.
 _LOCK_NOT_AVAILABLE = "55P03"
+#: Its code for a disk without room; bytes below which a disk counts as full.
+_FULL, LEAST_ROOM = "53100", 16 << 20
 
 #: Seconds that a writer waits for another one: in programs and commands, and in the service, where others wait behind
 #: it and a client can come back.
@@ -217,7 +220,23 @@ def errors_as_unavailable() -> Iterator[None]:
             raise
         if getattr(cause, "sqlstate", None) == _LOCK_NOT_AVAILABLE or _sqlite_is_locked(cause):
             raise busy() from error
+        if (getattr(cause, "sqlite_errorcode", None) or 0) & 0xFF == sqlite3.SQLITE_FULL or getattr(
+            cause, "sqlstate", ""
+        ) == _FULL:
+            raise storage_full() from error
         raise UnavailableError(f"the database does not answer: {_first_line(cause)}.", "Try again.") from error
+
+
+def storage_full() -> StorageFullError:
+    """There is no room for more."""
+    return StorageFullError("the disk of the database is full: nothing was written.", "Make room on it, and try again.")
+
+
+def check_room(engine: Engine) -> None:
+    """Refuse if the disk of a SQLite file has less than LEAST_ROOM bytes left; a server answers for its own."""
+    file = engine.url.database if engine.dialect.name == "sqlite" else None
+    if file and shutil.disk_usage(Path(file).absolute().parent).free < LEAST_ROOM:
+        raise storage_full()
 
 
 def busy() -> BusyError:

@@ -436,15 +436,19 @@ class Bridge:
         if action not in ("ANNOTATION_CREATED", "ANNOTATION_UPDATED") or not isinstance(annotation, Mapping):
             self.read_soon()
             return
-        task, user = int(annotation["task"]), user_of(annotation)
-        if user is None:
+        # What is told is read back: whoever has the secret could tell what nobody has annotated.
+        task, id = int(annotation["task"]), annotation.get("id")
+        there = next((one for one in self.studio.task(task)["annotations"] if one["id"] == id), None)
+        user = None if there is None else user_of(there)
+        if there is None or user is None:
+            self.read_soon()
             return
         with self.tally.lock:
             self.tally.told += 1
         annotator = self.annotators.of(user)
         try:
             with self.annotators.tabs.lock(task):
-                self._follow(annotator.worker, str(task), answer_of(annotation, self.control))
+                self._follow(annotator.worker, str(task), answer_of(there, self.control))
             if annotator.gets_tasks and annotator.shown in (None, task):
                 self._give(annotator, done=True)
         except NotFoundError:

@@ -1,7 +1,7 @@
 """Which campaign belongs to a project, made or joined when it is connected, and the webhook that tells of labels.
 
-The store remembers the campaign of each project by the server's address and the project's number, and a secret that
-Label Studio sends with what it tells. Connecting again changes nothing but what has changed.
+The store remembers the campaign of each project by the server's address and the project's number. Connecting
+again changes nothing but what has changed.
 
 Label Studio tells of annotations here; the reply comes when the annotator's next task is in their tab.
 
@@ -11,6 +11,7 @@ a second by default (``WEBHOOK_TIMEOUT``), and what it cannot deliver is lost: t
 
 from __future__ import annotations
 
+import hmac
 import secrets
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
@@ -29,6 +30,8 @@ from nextlabel.errors import ConflictError, InputError, NotFoundError, TokenErro
 from nextlabel.integrations.label_studio.api import LabelStudio
 from nextlabel.integrations.label_studio.bridge import Annotators, Bridge, Control, Tabs, control_of
 from nextlabel.prose import listed
+from nextlabel.service.limits import address_of
+from nextlabel.service.links import signing_key
 
 #: Annotations that Label Studio must allow for one task: it hands a task out until it has so many.
 OVERLAP: Final = 1000
@@ -84,11 +87,13 @@ def campaign_of_project(studio: LabelStudio, project: int, service: CampaignServ
     return id
 
 
-def register_webhook(bridge: Bridge, address: str) -> str:
-    """Have Label Studio tell of annotations at ``address``; returns the secret that it sends along."""
-    store, name = bridge.service.store, f"label-studio-secret:{bridge.campaign}"
-    store.put(name, secrets.token_hex(16).encode())
-    secret = (store.get(name) or b"").decode()
+def register_webhook(bridge: Bridge, address: str, key_file: str = "") -> str:
+    """Have Label Studio tell of annotations at ``address``; returns the secret that it sends along.
+
+    It follows from the key file, so that a copy of the database does not have it.
+    """
+    key = signing_key(bridge.service.store, key_file)
+    secret = hmac.digest(key, f"label-studio {bridge.campaign}".encode(), "sha256").hex()
     url = f"{address}{webhook_path(bridge.campaign)}"
     wanted = {
         "url": url, "send_payload": True, "send_for_all_actions": False, "is_active": True,
@@ -173,11 +178,12 @@ def mount_webhook(app: FastAPI, bridge: Bridge, secret: str, every_s: float) -> 
 
     async def webhook(request: Request) -> Response:
         if not secrets.compare_digest(request.headers.get(SECRET_HEADER, "").encode(), secret.encode()):
+            app.state.nextlabel.limits.failed_sign_in(address_of(request.scope))
             raise TokenError("the request does not have the secret of this connection.", "Connect the project again.")
         try:
             payload = await request.json()
             action = str(payload["action"])
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             raise InputError("the body is not what Label Studio sends.", 'Give {"action": ...}.') from None
         await to_thread.run_sync(_handle, bridge, action, payload)
         return Response(status_code=204)

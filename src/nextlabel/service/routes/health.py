@@ -13,6 +13,7 @@ from nextlabel.errors import BusyError
 from nextlabel.service.app_state import app_state
 from nextlabel.service.models import HealthResponse
 from nextlabel.service.openapi import problems
+from nextlabel.store.engine import check_room
 from nextlabel.version import __version__
 
 router = APIRouter(tags=["health"])
@@ -27,7 +28,9 @@ _METRICS: dict[int | str, dict[str, Any]] = {
 @router.get("/healthz", responses=problems())
 async def healthz(request: Request) -> HealthResponse:
     """Report that the service runs and its database answers (liveness)."""
-    await to_thread.run_sync(app_state(request).campaign_service.store.get, "health")
+    store = app_state(request).campaign_service.store
+    await to_thread.run_sync(store.get, "health")
+    check_room(store.engine)
     return HealthResponse(status="ok", version=__version__)
 
 

@@ -23,6 +23,7 @@ from nextlabel.campaigns.service import CampaignService
 from nextlabel.campaigns.worker_reports import report_of
 from nextlabel.errors import InputError, NotFoundError
 from nextlabel.files.columns import with_point
+from nextlabel.files.tables import uploaded_format
 from nextlabel.files.tasks import TaskReader
 from nextlabel.service.app_state import app_state
 from nextlabel.service.auth import CampaignId, Rights
@@ -425,7 +426,8 @@ async def predictions(campaign: CampaignId, request: Request) -> Response:
         given, model, price = form.get("file"), str(form.get("model", "")), _cost(str(form.get("cost", "")))
         if not isinstance(given, UploadFile) or not given.filename:
             raise InputError("no file was chosen.", "Choose one with the columns task and label.")
-        rows, add = TaskReader(given.file, given.filename), app_state(request).campaign_service.add_predictions
+        kind = uploaded_format(given.file, given.filename)
+        rows, add = TaskReader(given.file, given.filename, kind), app_state(request).campaign_service.add_predictions
         await to_thread.run_sync(lambda: add(campaign, model, rows.rows(), price))
     return RedirectResponse(f"/campaigns/{campaign}#h-workers", 303)
 

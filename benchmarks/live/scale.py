@@ -110,7 +110,8 @@ def compare_joins(url: str, given: argparse.Namespace) -> None:
     begin = refits.begin(id)
     if begin is not None and begin.model is not None and begin.model.shadow is not None:
         refits.publish(id, refits.learn(id, begin), begin)
-    service.run(id, lambda commands: service.store.put(snapshot_name(id), commands.crowd().dump(), replace=True))
+    snapshot = service.run(id, lambda commands: commands.crowd().dump())
+    service.store.put(snapshot_name(id), snapshot, replace=True)
     print(f"  a refit of all labels: {time.process_time() - begun:.1f} s of processor")
     service.close()
     print("with a snapshot:", flush=True)

@@ -170,3 +170,74 @@ def test_many_answers(answers, points):
 def test_dropping_the_corners_raises_the_bound():
     """Interpolation between fewer points can only be higher, so a grid of corners alone knows nothing."""
     assert relax_alike(10, 30, [coin(0.8, 3)], [30], grid=3).value == pytest.approx(10.0, abs=1e-6)
+
+
+def odd_channels(seed: int) -> tuple[list[np.ndarray], int, int, list[float]]:
+    """Types that teach next to nothing, are all but perfect, or stand several times in the list."""
+    chance = np.random.default_rng(seed)
+    channels = []
+    for _ in range(chance.choice([1, 2, 3, 6])):
+        off, p = 10.0 ** chance.uniform(-10, -1), chance.choice([0.0, 1.0, chance.uniform()])
+        useless = two_coins(float(np.clip(p + off * chance.choice([-1, 1]), 0, 1)), p)
+        channels.append(useless if chance.random() < 0.6 else two_coins(1.0 - off, chance.choice([0.0, off])))
+    if chance.random() < 0.2:
+        channels = [channels[0]] * 3
+    supply = [np.inf] * len(channels) if chance.random() < 0.5 else list(chance.choice([1.0, 10.0], len(channels)))
+    return channels, int(chance.choice([1, 3, 10])), int(chance.choice([1, 3, 30, 300])), supply
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_channels_that_teach_next_to_nothing_or_everything(seed):
+    channels, tasks, budget, supply = odd_channels(seed)
+    found = relax_alike(tasks, budget, channels, supply)
+    assert found.value - found.lower <= 1e-4 * tasks
+    assert found.error_budget <= 1e-9 * tasks
+
+
+@pytest.mark.long
+def test_a_thousand_odd_crowds():
+    for seed in range(1000):
+        channels, tasks, budget, supply = odd_channels(seed)
+        found = relax_alike(tasks, budget, channels, supply)
+        assert found.value - found.lower <= 1e-4 * tasks, seed
+        assert found.error_budget <= 1e-9 * tasks, seed
+
+
+def test_labels_that_tell_one_truth_once_in_a_hundred_million_times():
+    found = relax_alike(3, 3, [np.array([[1.0, 0.0], [1.0 - 1e-8, 1e-8]])], [np.inf])
+    assert 1.5 <= found.value <= 1.5 + 1e-7
+
+
+def worth(p: float, channels: list[np.ndarray], costs: list[float], labels: int) -> float:
+    """V^n of a task with two answers by plain recursion over beliefs, without a grid."""
+    best = max(p, 1.0 - p)
+    for channel, cost in zip(channels, costs, strict=True):
+        if labels:
+            go = -cost
+            for y in range(2):
+                chance = (1.0 - p) * channel[0, y] + p * channel[1, y]
+                if chance > 0.0:
+                    go += chance * worth(p * channel[1, y] / chance, channels, costs, labels - 1)
+            best = max(best, go)
+    return best
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_lemma_4b_a_type_at_the_price_of_all_it_can_gain_is_not_wanted(seed):
+    chance = np.random.default_rng(seed)
+    channels = [two_coins(*chance.uniform(0.2, 0.9, 2)), two_coins(*chance.uniform(0.4, 0.6, 2))]
+    share = 1.0 - channels[1].min(axis=0).sum()
+    costs = [float(chance.uniform(0.0, 0.1)), 0.5 * float(share)]  # R_inf - R is at most 1/2
+    for p in chance.uniform(0, 1, 5):
+        alone = worth(p, channels[:1], costs[:1], 5)
+        assert worth(p, channels, costs, 5) == pytest.approx(alone, abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_lemma_4a_few_labels_bound_the_recursion_without_a_grid(seed):
+    """The dual at some price is never below what a recursion over beliefs reaches at it, however cheap the label."""
+    chance = np.random.default_rng(seed)
+    channels = [two_coins(*chance.uniform(0.1, 0.9, 2)) for _ in range(2)]
+    found = relax_alike(1, 5, channels, [np.inf, np.inf])
+    costs = [float(found.price + nu) for nu in found.supply_prices]
+    assert found.value >= worth(0.5, channels, costs, 5) + 5 * found.price - 1e-9

@@ -26,7 +26,7 @@ bound with the rounded one is at least as high. Coins only move away from the li
 across it. That holds for labels to come; beliefs from labels that have been given must keep the channels as they are.
 
 Guarantee: no policy that knows what is assumed in ``Bound.assumes`` is worth more in expectation; with drawn crowds
-with the confidence given there, Student's limit of a mean of values between the worst and the best reward.
+at about the confidence given there: Student's limit trusts that the draws met every kind of crowd.
 Cost: one relaxation (``relaxation``), or one for each crowd drawn; rounding raises it by about what a worker better by
 h is worth.
 """
@@ -287,7 +287,7 @@ def _assumes(problem: Problem, draws: int) -> str:
     if draws:
         parts.append(
             "Channels are drawn from their priors and revealed: the value is the "
-            f"{CONFIDENCE:.0%} confidence limit of the mean over {draws} crowds."
+            f"estimated {CONFIDENCE:.0%} limit of the mean over {draws} crowds (Student's)."
         )
     parts.append("Labels come at once, and a worker may label a task again: both can only help a policy.")
     return " ".join(parts)

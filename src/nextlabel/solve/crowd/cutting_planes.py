@@ -105,6 +105,10 @@ def _objective(limits: Limits) -> tuple[Floats, list[tuple[float | None, float |
 SETTLING = 4
 
 
+#: Rounds in which the gap does not shrink by a tenth: the linear program has no more digits.
+STALLED = 40
+
+
 class PricedTask(Protocol):
     """One task as the search sees it: ``mass`` (S,) is the share of the tasks that begin in each state."""
 
@@ -144,16 +148,20 @@ class CuttingPlanes:
             self._keep(plan)
 
     def run(self, tolerance: float, rounds: int, first: Floats | None = None, told: float = np.inf) -> Master:
-        """Try prices until none can be better by more than ``tolerance``; the master problem of the plans found.
+        """Try prices until none can be better by more than ``tolerance`` or the search stalls; the master problem then.
 
         ``first`` are the first prices tried, by default the master's own; nobody is worth more than ``told``.
         """
         wanted = self.master().prices if first is None else first
+        least, since = np.inf, 0
         for k in range(rounds):
             self._try(wanted)
             self.rounds = k + 1
             master = self.master()
-            if min(self.best, told) - master.value <= tolerance:
+            gap = min(self.best, told) - master.value
+            if gap < 0.9 * least:
+                least, since = gap, k
+            if gap <= tolerance or k - since >= STALLED:
                 break
             half_way = k % 2 == (0 if first is None else 1)
             wanted = 0.5 * (master.prices + self.prices) if half_way else master.prices

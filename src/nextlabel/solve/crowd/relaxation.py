@@ -34,7 +34,14 @@ from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.prior import EPS
 from nextlabel.solve.crowd.cutting_planes import CuttingPlanes, Limits
 from nextlabel.solve.crowd.interior import Solved, solve_interior
-from nextlabel.solve.crowd.single_task import LEAST_COST, Rewards, SingleTask, make_reachable_task, make_single_task
+from nextlabel.solve.crowd.single_task import (
+    CLOSE,
+    LEAST_COST,
+    Rewards,
+    SingleTask,
+    make_reachable_task,
+    make_single_task,
+)
 
 #: Rounds of the cutting planes at most.
 ROUNDS = 400
@@ -42,6 +49,10 @@ ROUNDS = 400
 FIRST_PRICE = 0.05
 #: From this many types on, with two answers and with more, the interior-point method is used.
 MANY_TYPES, MANY_TYPES_OF_MORE = 8, 24
+#: What types that teach next to nothing may add to the bound, per task.
+IGNORED = 1e-7
+#: A gap per task from which on the interior-point method has failed, and cutting planes have their turn.
+WIDE = 1e-4
 #: It does so on this many states, and on fewer if there are very many types.
 INTERIOR_STATES, VERY_MANY_TYPES, FEWER_STATES = 700, 64, 500
 
@@ -89,20 +100,34 @@ def relax(
     C = beliefs.shape[1]
     if rewards is None:
         rewards = Rewards((np.eye(C),), np.zeros(len(beliefs), dtype=np.int64))
-    # A worker who says the same whatever the truth teaches nothing; a type without supply never comes.
-    teaches = (types.channel != types.channel[:, :1]).any(axis=(1, 2))
-    live = np.flatnonzero(teaches & (types.supply > 0)) if budget > 0 else np.zeros(0, dtype=np.int64)
+    tasks = float(members.sum())
+    # Types that teach next to nothing are paid for all that their labels can gain (docs/theory_workers.md, Lemma 4b).
+    amount = np.minimum(types.supply, budget)
+    gain = _gain_of_label(types.channel) * max(float(np.ptp(u)) for u in rewards.utilities)
+    charge = np.where(gain > 0.0, np.minimum(amount, 1e300) * gain, 0.0)
+    live = np.flatnonzero((charge > IGNORED * tasks / len(charge)) & (amount > 0))
+    ignored = float(np.delete(charge, live).sum())
     many = len(live) >= (MANY_TYPES if C == 2 else MANY_TYPES_OF_MORE) or (interior and len(live) > 0)
     if many and grid is None:
         states = FEWER_STATES if len(live) > VERY_MANY_TYPES else INTERIOR_STATES
         grid = states // len(rewards.utilities)
     make = make_reachable_task if reachable else make_single_task
     task = make(beliefs, members, np.ascontiguousarray(types.channel[live]), rewards, grid)
-    tasks = float(members.sum())
+    task = task._replace(most=np.ceil(budget))
     limits = Limits(budget / tasks, types.supply[live] / tasks, types.cost[live])
     # The last digits cost the interior-point method one iteration more.
-    solved = solve_interior(task, limits, 0.01 * tolerance) if many else _cutting_planes(task, limits, tolerance)
-    return _certified(task, limits, types, live, tasks, solved)
+    if many:
+        best = _certified(task, limits, types, live, (tasks, ignored), solve_interior(task, limits, 0.01 * tolerance))
+        if best.gap <= WIDE * tasks:
+            return best
+        # Channels that teach next to nothing, or all but everything, leave the method without digits.
+    other = _certified(task, limits, types, live, (tasks, ignored), _cutting_planes(task, limits, tolerance))
+    return min(best, other, key=lambda one: one.gap) if many else other
+
+
+def _gain_of_label(channel: Floats) -> Floats:
+    """1 - sum_y min_c A[c, y]: a label gains at most this share of R_inf - R."""
+    return np.asarray(np.maximum(1.0 - channel.min(axis=1).sum(axis=1), 0.0), dtype=np.float64)
 
 
 def _cutting_planes(task: SingleTask, limits: Limits, tolerance: float) -> Solved:
@@ -115,17 +140,23 @@ def _cutting_planes(task: SingleTask, limits: Limits, tolerance: float) -> Solve
     return Solved(search.prices, search.V, master.value, used)
 
 
-def _certified(task: SingleTask, limits: Limits, types: Types, live: Ints, tasks: float, solved: Solved) -> Relaxation:
-    """The value at the prices found, raised until rounding cannot break it."""
+def _certified(
+    task: SingleTask, limits: Limits, types: Types, live: Ints, scale: tuple[float, float], solved: Solved
+) -> Relaxation:
+    """The value at the prices found, raised until rounding cannot break it.
+
+    ``scale``: tasks, and what types that were left out could add to all of them.
+    """
+    tasks, ignored = scale
     prices = limits.valid(solved.prices, LEAST_COST)
-    V, plan = solved.V.copy(), np.full(task.states, -1, dtype=np.int64)
-    task.solve(limits.costs(prices), V, plan)
+    V, plan = task.chain.stop.copy(), np.full(task.states, -1, dtype=np.int64)
+    task.solve(limits.costs(prices), V, plan, CLOSE)
     raised, off = task.certify(limits.costs(prices), V)
     paid = limits.pays(prices)
     rounding = 16.0 * EPS * (1.0 + paid + float(np.abs(raised).max()))
     # Nobody is worth more than if all truths were told, whatever the prices.
     told = float((task.mass * task.ceiling).sum())
-    value = min(float((task.mass * raised).sum()) + paid, told) + rounding
+    value = min(float((task.mass * raised).sum()) + paid + ignored / tasks, told) + rounding
     # What has no supply is never paid for: any price will do that nobody would pay.
     supply_prices = np.where(types.supply > 0, 0.0, float((task.ceiling - task.chain.stop).max()))
     supply_prices[live] = prices[1:]

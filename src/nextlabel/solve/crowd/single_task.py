@@ -22,9 +22,10 @@ them and certainty. Where the answers can change names without changing anything
 before the first label), beliefs are sorted, which leaves a small part of them. It is tight for the first labels and
 loose for what comes after the last point, where a part of every task counts as decided.
 
-Certificate. With T V <= V + e and every cost at least c, U = (V + a ceiling) / (1 + a) satisfies T U <= U for
-a >= e / c: the chain keeps the mean of a linear function, and every label costs. U >= R and U >= T U make U an upper
-bound on the true value (docs/theory_workers.md). ``e`` takes in the rounding of T itself.
+Certificate. With T V <= V + e and at most L labels for a task, V + L e is an upper bound on the true value. With every
+cost at least c, so is U = (V + a ceiling) / (1 + a) for a >= e / c: the chain keeps the mean of a linear function, and
+every label costs, so that T U <= U. The smaller of both counts (docs/theory_workers.md, Lemmas 4, 4a). ``e`` takes in
+the rounding of T itself.
 Guarantee: an upper bound for any grid or set of points. Cost: see ``kernels.crowd_grid``.
 """
 
@@ -35,6 +36,8 @@ from math import comb
 from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse import coo_array, eye_array
+from scipy.sparse.linalg import SuperLU, splu
 from scipy.special import expit, logit
 
 from nextlabel.arrays import Floats, Ints
@@ -114,11 +117,15 @@ POINTS = {2: 1200, 3: 5000, 4: 6000}
 LARGEST_CHAIN = 20_000_000
 #: The least a label may cost: one that costs nothing would have no last one.
 LEAST_COST = 1e-10
-#: Values are computed to this; labels a plan takes at most before its tasks stop where they are.
-SOLVED, MOST_LABELS = 1e-11, 5_000
+#: Values are computed to this, and at the end to that; labels a plan takes before its tasks stop where they are.
+SOLVED, CLOSE, MOST_LABELS = 1e-11, 1e-14, 500
+#: What values of a task with few labels may be off in all, so that they need not be computed more closely.
+ENOUGH = 1e-10
 #: Rounds of policy iteration at most, and sweeps in between. Labels that cost next to nothing need more: what is
 #: missing is certified anyway.
-MOST_ROUNDS, BETWEEN = 200, 40
+MOST_ROUNDS, BETWEEN = 30, 40
+#: Plans that policy iteration tries at most, and labels of a task from which on a plan is not followed label by label.
+MOST_PLANS, MANY_LABELS = 60, 20
 
 
 class Rewards(NamedTuple):
@@ -129,27 +136,59 @@ class Rewards(NamedTuple):
 
 
 class SingleTask(NamedTuple):
-    """The grid, the chain of the types of workers on it, and where tasks begin."""
+    """The grid, the chain of the types of workers on it, where tasks begin, and labels for one of them at most (L)."""
 
     grid: SimplexGrid
     channel: Floats
     chain: Chain
     ceiling: Floats
     mass: Floats
+    most: float = np.inf
 
     @property
     def states(self) -> int:
         """S."""
         return len(self.mass)
 
-    def solve(self, cost: Floats, V: Floats, plan: Ints) -> None:
-        """Values and plan at these costs, in place, from the values given."""
-        solve_values(self.chain, np.maximum(cost, LEAST_COST), V, plan, SOLVED, MOST_ROUNDS, BETWEEN)
+    def solve(self, cost: Floats, V: Floats, plan: Ints, close: float = SOLVED) -> None:
+        """Values and plan at these costs, in place, from the values given, to ``close`` in a sweep."""
+        cost, close = np.maximum(cost, LEAST_COST), max(close, ENOUGH / max(self.most, 1.0))
+        rounds = solve_values(self.chain, cost, V, plan, close, MOST_ROUNDS, BETWEEN)
+        if rounds == MOST_ROUNDS:  # labels that teach next to nothing: beliefs hardly move from sweep to sweep
+            self._iterate_plans(cost, V, plan)
+
+    def _iterate_plans(self, cost: Floats, V: Floats, plan: Ints) -> None:
+        """Howard's policy iteration, the values of each plan by a sparse linear system.
+
+        It goes on from the plan given, unless that never comes to an end, and else from the one that always stops.
+        """
+        for _ in range(MOST_PLANS):
+            worth = np.where(plan >= 0, -cost[plan], self.chain.stop)
+            V[:] = self._system(plan).solve(worth) if (plan >= 0).any() else worth
+            if not (self.chain.stop - V < 1.0).all():  # it labels for ever somewhere
+                plan[:], V[:] = -1, self.chain.stop
+            before = plan.copy()
+            solve_values(self.chain, cost, V, plan, 0.0, 1, 0)
+            if (plan == before).all():
+                break
+
+    def _system(self, plan: Ints) -> SuperLU:
+        """I - P, where P leads from a state to the next under the plan; states that stop lead nowhere."""
+        go = np.flatnonzero(plan >= 0)
+        to, weight = self.chain.to[plan[go], go], self.chain.weight[plan[go], go]
+        rows = np.repeat(go, to.shape[1])
+        moves = coo_array((weight.ravel(), (rows, to.ravel())), shape=(self.states, self.states))
+        return splu((eye_array(self.states) - moves).tocsc())
 
     def follow(self, plan: Ints) -> tuple[float, Floats]:
         """What tasks that follow the plan are worth in the end, and the labels by type they take."""
         used = np.zeros(len(self.channel))
-        return push(self.chain, shares_of(plan, len(used)), self.mass, 1e-13, MOST_LABELS, used), used
+        worth = push(self.chain, shares_of(plan, len(used)), self.mass, 1e-13, MOST_LABELS, used)
+        if used.sum() > MANY_LABELS:  # tasks that go on and on: where they end, by one linear system
+            visits = self._system(plan).solve(self.mass, trans="T")
+            used[:] = np.bincount(plan[plan >= 0], weights=visits[plan >= 0], minlength=len(used))
+            worth = float((visits * self.chain.stop)[plan < 0].sum())
+        return worth, used
 
     def at_once(self) -> float:
         """What the tasks are worth without a label."""
@@ -161,8 +200,9 @@ class SingleTask(NamedTuple):
         scale = max(1.0, float(np.abs(V).max()), float(np.abs(self.ceiling).max()), float(cost.max(initial=0.0)))
         worst = excess(self.chain, cost, V) + (12.0 * self.chain.to.shape[2] + 128.0) * EPS * scale
         a = worst / float(cost.min(initial=1.0))
-        raised = np.maximum(V, self.chain.stop)
-        raised = (raised + a * np.maximum(self.ceiling, raised)) / (1.0 + a) + 4.0 * EPS * scale
+        above = np.maximum(V, self.chain.stop)
+        by_cost = (above + a * np.maximum(self.ceiling, above)) / (1.0 + a)
+        raised = np.minimum(by_cost, above + self.most * worst) + 4.0 * EPS * scale
         return raised, float((self.mass * (raised - V)).sum())
 
 

@@ -157,8 +157,8 @@ def crowd_campaign_job() -> dict[str, float]:
     import nextlabel as nl
     from benchmarks.crowd_campaign import large_crowd
     from nextlabel.beliefs.fact import Fact
+    from nextlabel.problem.problem import WorkerType
     from nextlabel.problem.tasks import TaskClass
-    from nextlabel.problem.workers import WorkerType
     from nextlabel.simulation.crowd import CrowdCampaigns, CrowdSetting, reference_values
 
     workers = tuple(WorkerType.of_accuracy(a, supply=200, count=5) for a in (0.9, 0.6))

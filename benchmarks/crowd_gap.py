@@ -34,9 +34,8 @@ from nextlabel.kernels.crowd_rollout import (
 )
 from nextlabel.policies.crowd.allocator import CrowdAllocator, CrowdSettings
 from nextlabel.policies.crowd.policies import CrowdTypes
-from nextlabel.problem.problem import Problem
+from nextlabel.problem.problem import Problem, WorkerType
 from nextlabel.problem.tasks import TaskClass
-from nextlabel.problem.workers import WorkerType
 from nextlabel.simulation.crowd import CrowdSetting, reference_values
 from nextlabel.solve.bound import upper_bound
 

@@ -15,7 +15,7 @@ import numpy as np
 import nextlabel as nl
 from benchmarks.timing import count
 from nextlabel.arrays import Floats
-from nextlabel.kernels.index import offered, sweep
+from nextlabel.kernels.sweep import offered, sweep
 from nextlabel.policies.index import TOLERANCE
 from nextlabel.solve.index import index_cut
 from nextlabel.solve.index_roots import IndexWork, least_slack_time

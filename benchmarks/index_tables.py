@@ -15,7 +15,7 @@ import numpy as np
 import nextlabel as nl
 from benchmarks.timing import count, counting, seconds
 from nextlabel.arrays import Floats, Ints
-from nextlabel.kernels.index import Brackets, narrow_over_time
+from nextlabel.kernels.sweep import Brackets, narrow_over_time
 from nextlabel.policies.index import TOLERANCE
 from nextlabel.solve import index as index_module
 from nextlabel.solve.index_roots import IndexWork

@@ -34,7 +34,7 @@ FLOP = 0.25e-9
 LANES = 6
 
 if TYPE_CHECKING:
-    from nextlabel.kernels.index import Brackets
+    from nextlabel.kernels.sweep import Brackets
 
 Answer = dict[str, float | str]
 

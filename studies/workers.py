@@ -21,9 +21,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from nextlabel.beliefs.fact import Fact
-from nextlabel.problem.problem import Problem
+from nextlabel.problem.problem import Problem, WorkerType
 from nextlabel.problem.tasks import TaskClass
-from nextlabel.problem.workers import WorkerType
 from nextlabel.reporting.artifacts import Row
 from nextlabel.reporting.style import drawing, finish, in_order, legend_beside, look
 from nextlabel.simulation.crowd_replay import CrowdReplayed, replay_crowd

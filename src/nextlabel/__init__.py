@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # for type checkers and editors; tests/test_public_names.py c
     from nextlabel import results as results
     from nextlabel import rewards as rewards
     from nextlabel.backtesting.backtest import backtest as backtest
-    from nextlabel.backtesting.options import BacktestOptions as BacktestOptions
+    from nextlabel.backtesting.play import BacktestOptions as BacktestOptions
     from nextlabel.beliefs.beta import Beta as Beta
     from nextlabel.campaigns.facade import Campaign as Campaign
     from nextlabel.client.client import AsyncClient as AsyncClient
@@ -37,12 +37,12 @@ if TYPE_CHECKING:  # for type checkers and editors; tests/test_public_names.py c
     from nextlabel.policies.exact_value import policy_value as policy_value
     from nextlabel.problem.problem import PiecewiseRate as PiecewiseRate
     from nextlabel.problem.problem import Problem as Problem
+    from nextlabel.problem.problem import WorkerType as WorkerType
+    from nextlabel.problem.tables import load_problem as load_problem
+    from nextlabel.problem.tables import problem_to_toml as problem_to_toml
     from nextlabel.problem.tasks import TaskClass as TaskClass
     from nextlabel.problem.tasks import read_scores as read_scores
     from nextlabel.problem.tasks import score_classes as score_classes
-    from nextlabel.problem.toml import load_problem as load_problem
-    from nextlabel.problem.toml import problem_to_toml as problem_to_toml
-    from nextlabel.problem.workers import WorkerType as WorkerType
     from nextlabel.simulation.crowd_replay import CrowdRecord as CrowdRecord
     from nextlabel.simulation.crowd_replay import replay_crowd as replay_crowd
     from nextlabel.simulation.engine import Engine as Engine
@@ -59,7 +59,7 @@ if TYPE_CHECKING:  # for type checkers and editors; tests/test_public_names.py c
 _HOMES = {
     "nextlabel": "errors policies priors results rewards",
     "nextlabel.backtesting.backtest": "backtest",
-    "nextlabel.backtesting.options": "BacktestOptions",
+    "nextlabel.backtesting.play": "BacktestOptions",
     "nextlabel.beliefs.beta": "Beta",
     "nextlabel.campaigns.facade": "Campaign",
     "nextlabel.client.client": "AsyncClient Client",
@@ -73,10 +73,9 @@ _HOMES = {
     "nextlabel.learn.rates": "rates",
     "nextlabel.planning.plan": "plan",
     "nextlabel.policies.exact_value": "policy_value",
-    "nextlabel.problem.problem": "PiecewiseRate Problem",
+    "nextlabel.problem.problem": "PiecewiseRate Problem WorkerType",
     "nextlabel.problem.tasks": "TaskClass read_scores score_classes",
-    "nextlabel.problem.toml": "load_problem problem_to_toml",
-    "nextlabel.problem.workers": "WorkerType",
+    "nextlabel.problem.tables": "load_problem problem_to_toml",
     "nextlabel.simulation.crowd_replay": "CrowdRecord replay_crowd",
     "nextlabel.simulation.engine": "Engine",
     "nextlabel.simulation.study": "simulate",

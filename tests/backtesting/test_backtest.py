@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from nextlabel.backtesting.backtest import backtest
-from nextlabel.backtesting.options import BacktestOptions
 from nextlabel.backtesting.pilot import hold_out
+from nextlabel.backtesting.play import BacktestOptions
 from nextlabel.backtesting.readout import accuracy_of, decisions, with_all_labels
 from nextlabel.backtesting.report import (
     assumptions,

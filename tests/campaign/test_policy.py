@@ -14,9 +14,8 @@ from nextlabel.campaign.policy_tables import load_of, table_problem
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.campaigns.table_cache import TableCache, load_or_solve_index
-from nextlabel.kernels.choice import BY_LEVELS, break_tie, score_groups, scores_by_state
-from nextlabel.kernels.levels import score_by_levels
-from nextlabel.kernels.random import TIE, stream_key, uniform
+from nextlabel.kernels.choice import BY_LEVELS, break_tie, score_by_levels, score_groups, scores_by_state
+from nextlabel.kernels.events import TIE, stream_key, uniform
 from nextlabel.policies.allocation import TIES, chance, draw_key
 from nextlabel.policies.base import Setting
 from nextlabel.policies.index import Index

@@ -122,7 +122,7 @@ def test_no_forecast_is_above_the_bound(policy: str) -> None:
     rates = {"arrival_rate": 0.2, "completion_rate": 0.4}
     rule = Index(cap=6) if policy == "index" else policy
     found = forecast(classes, groups, 300, rule, **rates, replications=100)
-    above = present_bound(classes, groups, 300, sure=True).upper
+    above = present_bound(classes, groups, 300).upper
     assert found.mean <= above + found.half_width
     assert found.now < found.mean
     assert np.all(np.diff(found.quantiles) >= 0)

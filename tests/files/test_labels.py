@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from nextlabel.errors import FileFormatError, InputError, TooLargeError
 from nextlabel.files.labels import Gold, LabelSummary, LabelTable, read_gold, read_labels, second_answers
-from nextlabel.learn.counts import LabelCounts
 from nextlabel.learn.rates import estimate_rates
+from nextlabel.learn.weights import LabelCounts
 from nextlabel.simulation import replay as convert
 from nextlabel.simulation.replay import to_recorded
 

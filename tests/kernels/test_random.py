@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare, kstest, norm
 
+from nextlabel.kernels.events import ARRIVAL, DRAW, DURATION, LABEL, ORDER, TIE, mix, stream_key, uniform
 from nextlabel.kernels.jit import jit
-from nextlabel.kernels.random import ARRIVAL, DRAW, DURATION, LABEL, ORDER, TIE, mix, stream_key, uniform
 
 STREAMS = (LABEL, ARRIVAL, DURATION, TIE, ORDER, DRAW)
 DRAWS = 100_000
@@ -76,7 +76,7 @@ def test_against_whole_numbers(seed: int, replication: int, stream: int, i: int,
 def test_compiled_equals_uncompiled() -> None:
     keys = [(0, 0, LABEL, 0, 0), (7, 3, TIE, 12, 5), (10**9, 10**6, DURATION, 10**7, 63)]
     code = (
-        "from nextlabel.kernels.random import stream_key, uniform\n"
+        "from nextlabel.kernels.events import stream_key, uniform\n"
         f"for s, r, t, i, j in {keys}: print(repr(float(uniform(stream_key(s, r, t), i, j))))"
     )
     env = {**os.environ, "NUMBA_DISABLE_JIT": "1"}

@@ -12,8 +12,18 @@ from hypothesis import strategies as st
 
 from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.lattice import triangle_counts
-from nextlabel.kernels.events import FILE, NONE_RECORDED, RecordedLabels, pop, push
-from nextlabel.kernels.random import ARRIVAL, DURATION, LABEL, stream_key, uniform
+from nextlabel.kernels.events import (
+    ARRIVAL,
+    DURATION,
+    FILE,
+    LABEL,
+    NONE_RECORDED,
+    RecordedLabels,
+    pop,
+    push,
+    stream_key,
+    uniform,
+)
 from nextlabel.kernels.rollout import ProblemArrays
 from nextlabel.policies.base import ClassView, Setting, StaticPolicy
 from nextlabel.policies.registry import POLICIES, make_policy

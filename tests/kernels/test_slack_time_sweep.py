@@ -11,8 +11,7 @@ from nextlabel.arrays import Floats
 from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.dirichlet import Dirichlet
 from nextlabel.beliefs.prior import Prior
-from nextlabel.kernels.index import sweep
-from nextlabel.kernels.sweep import fill_edges, new_block, next_row, no_deadline
+from nextlabel.kernels.sweep import fill_edges, new_block, next_row, no_deadline, sweep
 from nextlabel.problem.problem import Problem
 from nextlabel.problem.tasks import TaskClass
 from nextlabel.solve.index import index_cut

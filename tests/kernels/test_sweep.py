@@ -8,8 +8,7 @@ import pytest
 from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.dirichlet import Dirichlet
 from nextlabel.beliefs.prior import Prior
-from nextlabel.kernels.index import Brackets, narrow, narrow_over_time, sweep
-from nextlabel.kernels.sweep import fill_edges, next_row
+from nextlabel.kernels.sweep import Brackets, fill_edges, narrow, narrow_over_time, next_row, sweep
 from nextlabel.problem.problem import Problem
 from nextlabel.problem.tasks import TaskClass
 from nextlabel.solve.index import index_cut, index_timeline

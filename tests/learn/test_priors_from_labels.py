@@ -20,13 +20,21 @@ from nextlabel.cli.app import run
 from nextlabel.errors import InputError
 from nextlabel.files.labels import read_labels
 from nextlabel.learn import mixture as mixtures
-from nextlabel.learn.counts import LabelCounts
-from nextlabel.learn.fit import cells_of, goodness_of_fit
 from nextlabel.learn.mixture import hessian, in_box, log_pmf, scores, to_x, total_log_likelihood
-from nextlabel.learn.priors import METHODS, LearntPrior, compare_priors, learn_prior, log_likelihood, recommend
+from nextlabel.learn.priors import (
+    METHODS,
+    LearntPrior,
+    cells_of,
+    compare_priors,
+    goodness_of_fit,
+    learn_prior,
+    log_likelihood,
+    recommend,
+)
 from nextlabel.learn.weights import (
     LEAST_WEIGHT,
     MOST_WEIGHT,
+    LabelCounts,
     likelihood,
     moment_weights,
     most_likely_weights,

@@ -14,8 +14,8 @@ from nextlabel.beliefs.fact import OneCoin
 from nextlabel.beliefs.rewards import Accuracy, SquaredError
 from nextlabel.cli.app import run
 from nextlabel.errors import InputError, ProblemError
-from nextlabel.learn.counts import LabelCounts
 from nextlabel.learn.priors import learn_prior
+from nextlabel.learn.weights import LabelCounts
 from nextlabel.planning.pilot import budget_range
 from nextlabel.planning.plan import plan as make_plan
 from nextlabel.planning.plan import plan_bounds, with_ample_budget

@@ -11,13 +11,14 @@ import pytest
 from nextlabel.beliefs.fact import Fact
 from nextlabel.cli.app import run
 from nextlabel.errors import InputError
-from nextlabel.planning.crowd_plan import Lines
+from nextlabel.planning.plan import Lines
 from nextlabel.planning.plan import plan as make_plan
 from nextlabel.planning.report import assumptions, sentences
-from nextlabel.problem.problem import Problem
+from nextlabel.problem.problem import Problem, WorkerType
 from nextlabel.problem.tables import answers_text
-from nextlabel.problem.workers import WorkerType
+from nextlabel.problem.tasks import LARGEST
 from nextlabel.solve.bound import upper_bound
+from nextlabel.solve.curve import least_budget
 
 TOML = """budget = 60
 [[tasks]]
@@ -43,10 +44,11 @@ def test_lines_of_prices_bound_every_budget_and_say_what_a_target_needs() -> Non
     lines = Lines(some, np.array([one.value for one in solved]), np.array([one.price for one in solved]))
     for U in (5, 15, 30, 50):
         assert lines.at(np.array([U]))[0] >= upper_bound(problem().with_budget(U)).value - 1e-5
-    needed = lines.least_for(17.0)
+    needed = least_budget(lines.at, 17.0, LARGEST)
     assert needed is not None
     assert upper_bound(problem().with_budget(needed - 1)).value < 17.0
-    assert lines.least_for(19.99) is None or lines.least_for(19.99) > 60
+    dear = least_budget(lines.at, 19.99, LARGEST)
+    assert dear is None or dear > 60
 
 
 def test_a_plan_with_workers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

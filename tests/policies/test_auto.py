@@ -9,20 +9,17 @@ import pytest
 
 from nextlabel.beliefs.beta import Beta
 from nextlabel.campaigns.forecast import forecast
-from nextlabel.kernels.choice import PolicyArrays, StateScores, scores_by_state
+from nextlabel.kernels.choice import PolicyArrays, StateScores, choose_by_levels, clearing_levels, scores_by_state
 from nextlabel.kernels.inputs import make_grid
-from nextlabel.kernels.levels import choose_by_levels, clearing_levels
 from nextlabel.kernels.sweep import new_block, no_deadline, sweep_rows
-from nextlabel.policies.auto import merge_classes
+from nextlabel.policies.auto import MOST_ARRIVALS, MOST_IN_FLIGHT, labels_given, merge_classes, scale_of, stored_rows
 from nextlabel.policies.base import Setting
 from nextlabel.policies.registry import make_policy
 from nextlabel.policies.rollout_arrays import Rollout, make_policy_arrays, make_problem_arrays
 from nextlabel.problem.problem import Problem
-from nextlabel.problem.tasks import TaskClass
+from nextlabel.problem.tasks import TaskClass, stack_classes
 from nextlabel.simulation.study import simulate
 from nextlabel.solve.bound import upper_bound
-from nextlabel.solve.levels import MOST_ARRIVALS, MOST_IN_FLIGHT, labels_given, scale_of, stored_rows
-from nextlabel.solve.relaxed import stack_classes
 
 TWO = (TaskClass(20, Beta(1, 1)), TaskClass(10, Beta(3, 1), 0.6))
 LOADED = Problem(TWO, 90, 10.0, 1.0)

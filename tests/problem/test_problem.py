@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from nextlabel import Beta, Problem, TaskClass, load_problem
 from nextlabel.errors import FileFormatError, InputError, NextlabelError, ProblemError, SolverError, TooLargeError
-from nextlabel.problem.toml import problem_from_table
+from nextlabel.problem.tables import problem_from_table
 
 EXAMPLE = """
 budget = 200

@@ -20,11 +20,11 @@ from nextlabel.policies.base import Setting
 from nextlabel.policies.registry import make_policy
 from nextlabel.policies.rollout_arrays import Rollout, make_policy_arrays, make_problem_arrays
 from nextlabel.problem.problem import PiecewiseRate, Problem
-from nextlabel.problem.tasks import TaskClass
+from nextlabel.problem.tasks import TaskClass, stack_classes
 from nextlabel.simulation.ranked_tasks import RankedCampaigns, ranked_tables
 from nextlabel.solve.index_roots import IndexWork
 from nextlabel.solve.per_arrival import PricedProblem
-from nextlabel.solve.relaxed import RelaxedProblem, no_delay_edge, stack_classes
+from nextlabel.solve.relaxed import RelaxedProblem, no_delay_edge
 from nextlabel.solve.truncation import (
     Cut,
     arrival_chances,

@@ -14,9 +14,16 @@ from hypothesis import strategies as st
 
 import nextlabel as nl
 from nextlabel.errors import InputError, ProblemError
-from nextlabel.problem.tables import PRIORS, REWARDS, prior_from, prior_table, reward_from, reward_table
+from nextlabel.problem.tables import (
+    PRIORS,
+    REWARDS,
+    prior_from,
+    prior_table,
+    problem_from_table,
+    reward_from,
+    reward_table,
+)
 from nextlabel.problem.tasks import score_classes
-from nextlabel.problem.toml import problem_from_table
 
 shares = st.floats(0.01, 0.99)
 weights = st.floats(0.01, 1e5)

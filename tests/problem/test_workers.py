@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nextlabel as nl
-from nextlabel.problem.toml import problem_from_table
+from nextlabel.problem.tables import problem_from_table
 
 FACT = {"kind": "fact", "probability": 0.5}
 

@@ -13,9 +13,8 @@ from nextlabel.arrays import Floats
 from nextlabel.beliefs.fact import Fact, OneCoin
 from nextlabel.beliefs.rewards import Utility
 from nextlabel.errors import InputError
-from nextlabel.problem.problem import Problem
+from nextlabel.problem.problem import Problem, WorkerType, one_coin
 from nextlabel.problem.tasks import TaskClass
-from nextlabel.problem.workers import WorkerType, one_coin
 from nextlabel.simulation.crowd import CrowdCampaigns, CrowdSetting, reference_values, turned_bound
 from nextlabel.simulation.engine import Engine
 

@@ -20,9 +20,9 @@ from nextlabel.kernels.ranked_tasks import sift
 from nextlabel.policies.base import ClassView, StaticPolicy
 from nextlabel.policies.index import Index
 from nextlabel.policies.registry import POLICIES, make_policy
-from nextlabel.policies.rollout_arrays import AHEAD, class_arrays
+from nextlabel.policies.rollout_arrays import AHEAD
 from nextlabel.problem.problem import Problem
-from nextlabel.problem.tasks import TaskClass
+from nextlabel.problem.tasks import TaskClass, stack_classes
 from nextlabel.simulation import study as study_module
 from nextlabel.simulation.engine import Engine, run_chunks
 from nextlabel.simulation.ranked_tasks import ClassTables, RankedCampaigns, ranked_tables
@@ -156,7 +156,7 @@ def test_a_forest_is_scored_like_its_classes(name: str) -> None:
     assert isinstance(policy, StaticPolicy)
     thresholds = (0.5, 0.35, 0.6)
     classes = [TaskClass(1, Beta(*p), d) for p, d in zip(some_priors(3), thresholds, strict=True)]
-    forest = ClassTables(classes, *class_arrays(classes, 6), 6, 3)
+    forest = ClassTables(classes, stack_classes(classes, 6, lumped=False), 6, 3)
     together = forest.by_class(policy.score(forest))
     for entry, scores in zip(classes, together, strict=True):
         assert scores == pytest.approx(policy.score(ClassView(entry, 6, 3)), abs=ROUNDING)

@@ -10,10 +10,9 @@ import pytest
 from nextlabel.backtesting.pilot import hold_out, learnt_threshold
 from nextlabel.beliefs.beta import Beta
 from nextlabel.errors import FileFormatError, InputError
-from nextlabel.kernels.events import FILE, RANDOM, REVERSED, RecordedLabels, draw_recorded
-from nextlabel.kernels.random import ORDER, stream_key, uniform
-from nextlabel.learn.counts import LabelCounts
+from nextlabel.kernels.events import FILE, ORDER, RANDOM, REVERSED, RecordedLabels, draw_recorded, stream_key, uniform
 from nextlabel.learn.priors import learn_prior
+from nextlabel.learn.weights import LabelCounts
 from nextlabel.policies.base import Policy, ScoreTables, Setting
 from nextlabel.policies.index import Index
 from nextlabel.policies.registry import POLICIES, make_policy

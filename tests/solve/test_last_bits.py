@@ -12,9 +12,8 @@ import pytest
 
 from nextlabel.beliefs.beta import Beta, BetaMixture
 from nextlabel.beliefs.rewards import Accuracy
-from nextlabel.learn.counts import LabelCounts
 from nextlabel.learn.mixture import climb_mixture
-from nextlabel.learn.weights import most_likely_weights
+from nextlabel.learn.weights import LabelCounts, most_likely_weights
 from nextlabel.problem.problem import Problem
 from nextlabel.problem.tasks import TaskClass
 from nextlabel.solve.bound import upper_bound

@@ -35,7 +35,7 @@ def sweep(task: Task, U: int, lam: float, cut: Cut | None = None, *, forbid: boo
 
 def all_values(task: Task, U: int, lam: float, cap: int, flight: int) -> tuple[np.ndarray, np.ndarray, IndexWork]:
     """V and N (n = 0 .. U, states) of the kernel."""
-    from nextlabel.kernels.index import sweep as kernel
+    from nextlabel.kernels.sweep import sweep as kernel
 
     problem = problem_of(task, U)
     work = IndexWork(problem, problem.classes[0], Cut(cap, flight, U), make_timeline(problem))

@@ -11,7 +11,7 @@ from scipy.special import gammaincc
 
 from nextlabel.errors import ProblemError
 from nextlabel.kernels.choice import layer_at
-from nextlabel.kernels.index import sweep
+from nextlabel.kernels.sweep import sweep
 from nextlabel.policies.base import Setting
 from nextlabel.policies.index import Index
 from nextlabel.policies.rollout_arrays import make_policy_arrays

@@ -27,17 +27,22 @@ from typing import Any
 
 import numpy as np
 
-from nextlabel.backtesting.options import (
+from nextlabel.backtesting.pilot import PilotFit, from_all_labels, hold_out
+from nextlabel.backtesting.play import (
     COUNTING_REPLICATIONS,
     CROWD,
     PILOT,
     BacktestOptions,
+    Play,
+    accuracies,
+    check_times,
     choose_budgets,
     default_replications,
     each_once,
+    play_counting,
+    play_with_workers,
+    savings,
 )
-from nextlabel.backtesting.pilot import PilotFit, from_all_labels, hold_out
-from nextlabel.backtesting.play import Play, accuracies, check_times, play_counting, play_with_workers, savings
 from nextlabel.backtesting.readout import beliefs_of, everything, needs_crowdkit, winners, with_all_labels
 from nextlabel.backtesting.result import Backtest
 from nextlabel.beliefs.prior import Prior

@@ -30,8 +30,8 @@ from scipy.stats import binom
 from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.prior import Prior
 from nextlabel.errors import InputError
-from nextlabel.learn.counts import LabelCounts
 from nextlabel.learn.priors import LearntPrior, learn_prior
+from nextlabel.learn.weights import LabelCounts
 from nextlabel.prose import counted
 from nextlabel.simulation.replay import Recorded
 

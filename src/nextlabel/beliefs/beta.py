@@ -39,7 +39,7 @@ from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.prior import EPS, Prior, binary, flipped, number, shares, shown
 from nextlabel.beliefs.simplex import simplex
 from nextlabel.errors import ProblemError
-from nextlabel.kernels.triangle import fill_triangles, sum_last_level
+from nextlabel.kernels.inputs import fill_triangles, sum_last_level
 
 #: Prior weights beyond this leave labels without effect.
 LARGEST_WEIGHT = 1e9

@@ -7,7 +7,7 @@ pi_c   probabilities  (C,)      P(truth is c) before any label
 ====== ============== ========= ==================================================================
 
 The law of the labels is not the task's own: a worker's channel says how often each answer comes if the truth is c. Such
-tasks therefore need workers (``problem.workers``), and have no lattice of counts.
+tasks therefore need workers (``problem.problem``), and have no lattice of counts.
 
 Workers of known accuracy: the truth is a bit, each answer is right with probability q ("one coin").
 

@@ -97,10 +97,10 @@ def triangle_counts(depth: int) -> tuple[Ints, Ints]:
 
 
 def stack_lattices(
-    priors: Sequence[Prior], thresholds: Sequence[float], rewards: Sequence[Reward], depth: int
+    priors: Sequence[Prior], thresholds: Sequence[float], rewards: Sequence[Reward], depth: int, *, lumped: bool = True
 ) -> Lattices:
-    """The lattices of several priors with as many answers; a single one is lumped, which halves a symmetric problem."""
-    if len(priors) == 1:
+    """The lattices of several priors with as many answers; a single one is ``lumped``: half of a symmetric one."""
+    if lumped and len(priors) == 1:
         lattice, node_of = lump(make_lattice(priors[0], thresholds[0], depth, rewards[0]))
         return Lattices(
             lattice.first, lattice.child, lattice.reward[None], lattice.ceiling[None], lattice.prob[None], node_of

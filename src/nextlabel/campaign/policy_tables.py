@@ -23,8 +23,15 @@ from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.rates import labels_before_deadline
 from nextlabel.campaign.rows import CampaignRow
 from nextlabel.campaign.settings import CampaignSettings
-from nextlabel.kernels.choice import BY_LEVELS, BY_TABLE, PolicyArrays, StateScores, choose_group, scores_by_state
-from nextlabel.kernels.levels import choose_by_levels
+from nextlabel.kernels.choice import (
+    BY_LEVELS,
+    BY_TABLE,
+    PolicyArrays,
+    StateScores,
+    choose_by_levels,
+    choose_group,
+    scores_by_state,
+)
 from nextlabel.policies.allocation import TIES, Group, chance, draw_key
 from nextlabel.policies.base import Policy, ScoreTables, Setting
 from nextlabel.policies.rollout_arrays import checked_scores, join_scores, make_policy_arrays, make_problem_arrays

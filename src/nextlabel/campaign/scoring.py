@@ -31,9 +31,9 @@ from nextlabel.policies.base import ClassView, StaticPolicy
 from nextlabel.policies.by_score import Scores
 from nextlabel.policies.index import Index
 from nextlabel.policies.registry import make_policy
-from nextlabel.policies.rollout_arrays import AHEAD, FEW_CLASSES, class_arrays
+from nextlabel.policies.rollout_arrays import AHEAD, FEW_CLASSES
 from nextlabel.problem.problem import Problem, reward_unit
-from nextlabel.problem.tasks import TaskState, prior_of_score
+from nextlabel.problem.tasks import TaskState, prior_of_score, stack_classes
 from nextlabel.solve.grouping import Scored, make_score_grid, same_strength
 
 __all__ = ["FEW_CLASSES", "TIED", "check_policy", "ranked_by_grid", "score", "scores_for"]
@@ -154,8 +154,5 @@ def score_of_state(config: CampaignSettings, prior: Prior, labels: int, state: T
 @lru_cache(maxsize=4096)
 def facts_of(config: CampaignSettings, prior: Prior, depth: int) -> Floats:
     """Rewards and cumulative probabilities of the answers, as ``kernels.limit_index`` has them."""
-    reward_of, _, prob = class_arrays([config.class_of(prior)], depth)
-    facts = np.empty((reward_of.shape[1], config.answers))
-    facts[:, 0] = reward_of[0]
-    facts[:, 1:] = np.cumsum(prob[0, :, :-1], axis=1)
-    return facts
+    lattices = stack_classes([config.class_of(prior)], depth, lumped=False)
+    return np.column_stack([lattices.reward[0], np.cumsum(lattices.prob[0, :, :-1], axis=1)])

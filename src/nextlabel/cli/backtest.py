@@ -140,7 +140,7 @@ def backtest(
     read = say_read(table.report, *([] if truth is None else [truth]))
     with working(f"Replaying {labels}") as progress:
         from nextlabel.backtesting.backtest import backtest as run_backtest
-        from nextlabel.backtesting.options import BacktestOptions
+        from nextlabel.backtesting.play import BacktestOptions
         from nextlabel.simulation.engine import Engine
 
         found = run_backtest(

@@ -18,8 +18,8 @@ from nextlabel.prose import counted, listed
 
 if TYPE_CHECKING:
     from nextlabel.beliefs.prior import Prior
-    from nextlabel.learn.counts import LabelCounts
     from nextlabel.learn.priors import Comparison, LearntPrior
+    from nextlabel.learn.weights import LabelCounts
 
 #: Significant digits of a prior in a problem file.
 DIGITS = 6
@@ -54,7 +54,7 @@ def prior(
     check_outputs(out)
     with working(f"Reading {labels}"):
         from nextlabel.files.labels import read_labels
-        from nextlabel.learn.counts import LabelCounts
+        from nextlabel.learn.weights import LabelCounts
 
         source = label_source(context, labels, db)
         table = read_labels(
@@ -180,7 +180,7 @@ def _with_error(value: float, error: float | None) -> str:
 
 
 def _write(folder: Path, counts: LabelCounts, found: Comparison, answer: dict[str, Any], **run: Any) -> None:
-    from nextlabel.learn.fit import cells_of
+    from nextlabel.learn.priors import cells_of
     from nextlabel.reporting.artifacts import manifest, to_eight_digits, write_files
     from nextlabel.reporting.figures import prior_figure
 

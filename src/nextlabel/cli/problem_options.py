@@ -22,9 +22,8 @@ from nextlabel.prose import counted
 
 if TYPE_CHECKING:
     from nextlabel.files.tables import TableSummary
-    from nextlabel.problem.problem import Problem
+    from nextlabel.problem.problem import Problem, WorkerType
     from nextlabel.problem.tasks import TaskClass
-    from nextlabel.problem.workers import WorkerType
     from nextlabel.solve.numbers import NumberProblem
 
 PANEL = "The problem"
@@ -105,7 +104,7 @@ class ProblemFlags:
 
     def read_numbers(self) -> NumberProblem | None:
         """The problem if its file asks for numbers; only the budget has a flag then."""
-        from nextlabel.problem.toml import is_number, read_problem_table
+        from nextlabel.problem.tables import is_number, read_problem_table
 
         table = {} if self.problem is None else read_problem_table(self.problem)
         if not is_number(table):
@@ -122,7 +121,7 @@ class ProblemFlags:
 
     def read(self, read: list[dict[str, Any]] | None = None) -> Problem:
         """The checked Problem; reports on files of scores are appended to ``read``, for ``--json``."""
-        from nextlabel.problem.toml import problem_from_table, read_problem_table
+        from nextlabel.problem.tables import problem_from_table, read_problem_table
 
         table = {} if self.problem is None else read_problem_table(self.problem)
         merge_flags(table, self)

@@ -25,7 +25,7 @@ import numpy as np
 
 from nextlabel.arrays import Floats
 from nextlabel.errors import InputError
-from nextlabel.kernels.crowd_state import HOLD
+from nextlabel.kernels.crowd_fit import HOLD
 
 #: Pseudo-counts of right and of wrong answers in a row of a channel, and pseudo-tasks in all.
 RIGHT, WRONG, TASKS = 4.0, 2.0, 10.0

@@ -51,9 +51,9 @@ from typing import NamedTuple
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.kernels.crowd_state import CrowdState, channel_of, new_state, normalise, stream_label
+from nextlabel.kernels.crowd_fit import CrowdState, channel_of, new_state, normalise, stream_label
+from nextlabel.kernels.events import TIE, stream_key, uniform
 from nextlabel.kernels.jit import jit, uncounted
-from nextlabel.kernels.random import TIE, stream_key, uniform
 
 IN_FLIGHT, GONE = -1, -2
 LEARNT, NAMED, BY_COUNT, TRIAL = 0, 1, 2, 3

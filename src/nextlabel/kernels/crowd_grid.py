@@ -12,21 +12,37 @@ A       channel  (M, C, Y)      P(a worker of type m says y | truth c)
 ======= ======== ============== ==================================================================
 
 A belief p is written as sum_v w_v q_v + sum_c r_c e_c with w, r >= 0, points and certainty. V is convex, hence
-
-    V(p) <= sum_v w_v V(q_v) + sum_c r_c V(e_c).
+V(p) <= sum_v w_v V(q_v) + sum_c r_c V(e_c).
 
 *A grid of the simplex.* In the coordinates x the simplex is the set of falling sequences, cut into boxes by the knots
-and each box into simplices by the order of the fractions within it (Freudenthal, Kuhn). The order of x is that of its
-fractions where two coordinates share an interval, so that all corners are again falling sequences: the triangulation
-fits the simplex, for knots spaced as one likes. With two answers this is a grid on [0, 1]. The rest r takes up
-components too small to be written as differences of coordinates, and rounding.
+and each box into simplices by the order of the fractions within it (Freudenthal, Kuhn). The rest r takes up components
+too small to be written as differences of coordinates, and rounding.
 
 *Any set of points* ("sawtooth"), the C corners first. One point q is taken, with the most of it that fits into p,
-w = min_c p_c / q_c. If V(q) were R(q), all q on the way from p to doubt would take off the same; it is higher, the less
-so the nearer q is to p, so that the one with the largest w times the root of ceiling - R is taken. Where answers can
-change names without changing anything, beliefs are sorted: relabelling a belief does not change its value.
+w = min_c p_c / q_c: that with the largest w times the root of ceiling - R. Where answers can change names without
+changing anything, beliefs are sorted.
 Guarantee: an upper bound whatever the knots or the set. Cost: C log n + C^2 operations per belief on a grid; M G C
 beliefs, each compared with up to G points, for a set.
+
+One task on these points is labelled by a worker of some type, at that type's price, or stops:
+
+======== ========= ========== ==================================================================
+symbol   code      shape      meaning
+======== ========= ========== ==================================================================
+V        V         (G,)       value of a task at each grid point
+R        stop      (G,)       value of stopping there
+c_m      cost      (M,)       what a label of type m costs, its prices included
+a        plan      (G,)       type wanted next at a grid point, -1 to stop
+x        mass      (G,)       tasks at each grid point, in expectation
+L_m      used      (M,)       labels of type m that the tasks take in all
+======== ========= ========== ==================================================================
+
+    (T V)(i) = max{ R(i), max_m -c_m + sum_e weight[m, i, e] V(to[m, i, e]) }
+
+``solve_values`` is modified policy iteration, in place. Whatever it returns, U >= R and U >= T U make U an upper bound
+(docs/theory_workers.md), and ``excess`` measures how far that is from true.
+Guarantee: none of its own; ``push`` is exact up to rounding for the plan that stops after that many labels.
+Cost: M G E operations for each sweep of T and each label of ``push``, G E for each sweep in between.
 """
 
 from __future__ import annotations
@@ -37,6 +53,115 @@ import numpy as np
 
 from nextlabel.arrays import Floats, Ints
 from nextlabel.kernels.jit import jit
+
+
+class Chain(NamedTuple):
+    """Where labels lead on the grid (``crowd_grid.fill_chain``), and what stopping is worth."""
+
+    to: Ints
+    weight: Floats
+    stop: Floats
+
+
+@jit
+def best_label(chain: Chain, cost: Floats, V: Floats, i: int) -> tuple[float, int]:
+    """(T V)(i) and the type that reaches it, -1 for stopping; of equal types the first."""
+    to, weight, stop = chain
+    best, wanted = stop[i], -1
+    for m in range(to.shape[0]):
+        go = -cost[m]
+        for e in range(to.shape[2]):
+            go += weight[m, i, e] * V[to[m, i, e]]
+        if go > best:
+            best, wanted = go, m
+    return best, wanted
+
+
+@jit
+def settle(chain: Chain, cost: Floats, V: Floats, plan: Ints, tolerance: float, most: int) -> None:
+    """Sweeps with the plan as it is, in both directions in turn, until no value moves by more than ``tolerance``."""
+    to, weight, stop = chain
+    G, E = to.shape[1], to.shape[2]
+    for sweep in range(most):
+        change = 0.0
+        for k in range(G):
+            i = k if sweep % 2 == 0 else G - 1 - k
+            m = plan[i]
+            value = stop[i]
+            if m >= 0:
+                value = -cost[m]
+                for e in range(E):
+                    value += weight[m, i, e] * V[to[m, i, e]]
+            change = max(change, abs(value - V[i]))
+            V[i] = value
+        if change <= tolerance:
+            break
+
+
+@jit
+def solve_values(chain: Chain, cost: Floats, V: Floats, plan: Ints, tolerance: float, rounds: int, between: int) -> int:
+    """Sweeps of T in place, each but the last followed by at most ``between`` with the plan as it is.
+
+    They end when T moves nothing by more than ``tolerance``; return how many there were.
+    """
+    for k in range(rounds):
+        change = 0.0
+        for i in range(V.shape[0]):
+            best, plan[i] = best_label(chain, cost, V, i)
+            change = max(change, abs(best - V[i]))
+            V[i] = best
+        if change <= tolerance:
+            return k + 1
+        settle(chain, cost, V, plan, 0.1 * change, between)
+    return rounds
+
+
+@jit
+def excess(chain: Chain, cost: Floats, V: Floats) -> float:
+    """max over grid points of T V - V, at least 0."""
+    worst = 0.0
+    for i in range(V.shape[0]):
+        worst = max(worst, best_label(chain, cost, V, i)[0] - V[i])
+    return worst
+
+
+@jit
+def push(chain: Chain, share: Floats, mass: Floats, tolerance: float, most: int, used: Floats) -> float:
+    """Let tasks at ``mass`` take a label of type m at point i with probability share[m, i], until they stop.
+
+    Return what they are worth in the end; ``used`` gets their labels by type. After ``most`` labels, or when fewer than
+    ``tolerance`` tasks go on, all that are left stop where they are.
+    """
+    to, weight, stop = chain
+    M, G, E = to.shape
+    here, there = mass.copy(), np.zeros(G)
+    used[:] = 0.0
+    reward = 0.0
+    for _ in range(most):
+        moved = 0.0
+        for i in range(G):
+            if here[i] == 0.0:
+                continue
+            left = 1.0
+            for m in range(M):
+                if share[m, i] == 0.0:
+                    continue
+                x = here[i] * share[m, i]
+                left -= share[m, i]
+                used[m] += x
+                moved += x
+                for e in range(E):
+                    there[to[m, i, e]] += x * weight[m, i, e]
+            reward += here[i] * max(left, 0.0) * stop[i]
+        here, there = there, here
+        there[:] = 0.0
+        if moved <= tolerance:
+            break
+    rest = 0.0
+    for i in range(G):
+        rest += here[i] * stop[i]
+    return reward + rest
+
 
 #: Components below this are left out of the coordinates: they go to the corner of their truth at once.
 TINY = 1e-10

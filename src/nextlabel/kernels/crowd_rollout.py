@@ -34,9 +34,19 @@ import numpy as np
 
 from nextlabel.arrays import Floats, Ints
 from nextlabel.kernels.crowd_campaign import CrowdCampaign, CrowdPlan, assign, complete, largest, next_among, next_task
-from nextlabel.kernels.events import Timing, arrival_after, pop, push
+from nextlabel.kernels.events import (
+    ARRIVAL,
+    DURATION,
+    LABEL,
+    ORDER,
+    Timing,
+    arrival_after,
+    pop,
+    push,
+    stream_key,
+    uniform,
+)
 from nextlabel.kernels.jit import jit
-from nextlabel.kernels.random import ARRIVAL, DURATION, LABEL, ORDER, stream_key, uniform
 
 #: What ``CrowdRun.counters`` count.
 WAITING, ARRIVED, GIVEN, TURNED_AWAY = 0, 1, 2, 3

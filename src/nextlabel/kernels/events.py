@@ -14,6 +14,13 @@ r(t). *Recorded labels*: a task's place in the draw comes from the uniform of (t
 of (task, j + 1): neither depends on the policy, the number of tasks asked for or the chunk of the replication.
 Guarantee: exact; with one piece t = now + E / r, digit for digit. Cost: the pieces passed; O(log size) for a
 completion; O(N log N + K most^2) for a draw from a record.
+
+Uniforms are counter-based: a draw depends on its key alone, so that it is the same under every policy and in every
+chunk.
+
+    u(seed, replication, stream, i, j) = mix(...mix(mix(seed) ^ replication)... ^ j) / 2^64
+
+with the finaliser of SplitMix64 as mix.
 """
 
 from __future__ import annotations
@@ -24,7 +31,36 @@ import numpy as np
 
 from nextlabel.arrays import Floats, Ints
 from nextlabel.kernels.jit import jit, uncounted
-from nextlabel.kernels.random import ORDER, stream_key, uniform
+
+LABEL, ARRIVAL, DURATION, TIE, ORDER, DRAW = 1, 2, 3, 4, 5, 6
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_FIRST = np.uint64(0xBF58476D1CE4E5B9)
+_SECOND = np.uint64(0x94D049BB133111EB)
+_30, _27, _31, _11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
+
+
+@jit
+def mix(x: np.uint64) -> np.uint64:
+    """SplitMix64: add the golden ratio, then scramble."""
+    z = x + _GOLDEN
+    z = (z ^ (z >> _30)) * _FIRST
+    z = (z ^ (z >> _27)) * _SECOND
+    return z ^ (z >> _31)
+
+
+@jit
+def stream_key(seed: int, replication: int, stream: int) -> np.uint64:
+    """Key of one stream of one replication."""
+    return mix(mix(mix(np.uint64(seed)) ^ np.uint64(replication)) ^ np.uint64(stream))
+
+
+@jit
+def uniform(key: np.uint64, i: int, j: int) -> float:
+    """Uniform on (0, 1), never 0 or 1."""
+    bits = mix(mix(key ^ np.uint64(i)) ^ np.uint64(j))
+    return (float(bits >> _11) + 0.5) * (1.0 / 9007199254740992.0)
+
 
 #: Orders in which recorded labels come in.
 RANDOM, FILE, REVERSED = 0, 1, 2

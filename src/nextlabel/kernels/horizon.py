@@ -12,31 +12,41 @@ and only the positive part is integrated. V and N are (slots, states, layers): t
 Guarantee: error O(h^4) where V is smooth in time, O(h^3) at the few times where an action changes.
 Cost: about 30 flops per state, arrival and layer.
 
-``backward_above``: write the equation as V' = f(V), V(0) = R, with
+``backward_above``: the trapezoidal rule with a correction of third order per step, in which D is the equation's right
+side f without prices and c = (f(Phi_0) - f(Phi_1)) / 2 (docs/theory.md, section 7):
 
-    f_s(V) = r [ max{V(i,w,n-1), V(i,w+1,n-1) - lam} - V_s ] + mu w [ sum_j p_j V(child_j,w-1,n) - V_s ].
+    Phi_1 - Phi_0 = (h/2) (f(Phi_0) + f(Phi_1)) + (h^2/4) max{0, D(c)}.
 
-Each f_s is convex along lines and nondecreasing in the other components, so any continuous Phi with Phi(0) >= R and
-Phi' >= f(Phi) has Phi >= V (comparison theorem). On a step of length h take, with u in [0, 1],
-
-    Phi = (1-u) Phi_0 + u Phi_1 + u (1-u) h c,      c = (f(Phi_0) - f(Phi_1)) / 2.
-
-Convexity and u(1-u) <= 1/4 give f(Phi) <= (1-u) f(Phi_0) + u f(Phi_1) + u (1-u) h D(c), where D is f without prices,
-D_s(c) = r [max{c_stay, c_assign} - c_s] + mu w [sum_j p_j c_child - c_s]. The linear terms cancel against Phi', and
-Phi' >= f(Phi) holds as soon as
-
-    Phi_1 - Phi_0 = (h/2) (f(Phi_0) + f(Phi_1)) + (h^2/4) max{0, D(c)}:
-
-the trapezoidal rule and a correction of third order per step. Where the advantage A keeps its sign by more than
-(h/4) |c| on both ends, max{c_stay, c_assign} is the c of the better action.
 Guarantee: upper bound for any step (no stability condition), error O(h^2). Cost: twice ``priced``.
+
+Prices that depend on the time alone, whatever the number of workers still to come:
+
+========= ========= ============== ======================================================================
+symbol    code      shape          meaning
+========= ========= ============== ======================================================================
+tau       tau       (m + 1,)       time left, 0 = tau_0 < tau_1 .. < tau_m
+p_k       price     (m,)           price of a label given within step k, from tau_k down to tau_{k-1} left
+r_k       rate      (m,)           workers per unit of time within step k, at most
+P^j S     after     (B, G, W+1, N) expected no-delay value after j more labels, at G prices
+--        group     (m,)           which of the prices serves the edge in step k
+Phi       V         (B, states)    at least the value with tau_m left
+========= ========= ============== ======================================================================
+
+    dV/dtau = r max{0, V(w+1) - p - V(w)} + mu w (sum_j p_j V(child_j, w-1) - V(w)),      V(., 0) = R,
+
+which ``integrate`` solves by the rule of Runge and Kutta, states on the edge (level + w = C, or w = W) being offered no
+label. ``backward_deadline`` bounds V: what happens within a step counts as if it had happened at its beginning, when
+more time was left. States on the edge go on without delay: each of the labels in flight comes in with the chance 1 -
+e^{-mu tau}.
+Guarantee: Phi is an upper bound for any step, with an error of first order in it (docs/theory.md, section 7).
+Cost: 12 + 2 J flops for each state and step, four times that for V, whatever the number of tasks and arrivals.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from nextlabel.arrays import Floats
+from nextlabel.arrays import Floats, Ints
 from nextlabel.kernels.inputs import Edge, Grid, Lattices, Steps, StepWeights
 from nextlabel.kernels.jit import jit
 
@@ -227,3 +237,112 @@ def backward_above(lattices: Lattices, grid: Grid, steps: Steps, lam: Floats, ed
                         V[cur, k, o + i] = edge[b, slot, o + i]
                         bend[cur, k, o + i] = 0.0
         out[b] = V[U % 2, layers - 1, 0]
+
+
+@jit
+def grown(x: float, b: float, E: float, busy: float, r: float, h: float) -> float:
+    """At least x after a time h in which it grows by busy (E - x) + r max{0, b - x}."""
+    hold = np.exp(-busy * h)
+    waiting: float = hold * x + (1.0 - hold) * E
+    if r <= 0.0:
+        return waiting
+    if x >= b:
+        return max(waiting, b) if b > E else waiting
+    both = np.exp(-(busy + r) * h)
+    share = (1.0 - both) / (busy + r)
+    taking: float = both * x + share * (busy * E + r * b)
+    if taking <= b:
+        return taking
+    reached: float = hold * b + (1.0 - hold) * E
+    return reached
+
+
+@jit
+def backward_deadline(
+    lattices: Lattices, grid: Grid, mu: float, tau: Floats, rate: Floats, price: Floats, group: Ints, after: Floats,
+    V: Floats,
+) -> None:  # fmt: skip
+    """Fill V (B, states) with Phi at tau_m."""
+    first, child, reward, prob = lattices.first, lattices.child, lattices.reward, lattices.prob
+    C, W, off = grid.C, grid.W, grid.off
+    B, J = V.shape[0], prob.shape[2]
+    chance = np.zeros((W + 1, W + 1))
+    chance[0, 0] = 1.0
+    for b in range(B):
+        for w in range(W + 1):
+            for i in range(first[C - w + 1]):
+                V[b, off[w] + i] = reward[b, i]
+        for k in range(price.shape[0]):
+            h, p = tau[k + 1] - tau[k], price[k]
+            q = -np.expm1(-mu * tau[k + 1])
+            for w in range(1, W + 1):  # chance[w, j]: j of w labels in flight come in
+                chance[w, w] = q * chance[w - 1, w - 1]
+                for j in range(w - 1, 0, -1):
+                    chance[w, j] = q * chance[w - 1, j - 1] + (1.0 - q) * chance[w - 1, j]
+                chance[w, 0] = (1.0 - q) * chance[w - 1, 0]
+            for given in range(C, -1, -1):
+                for w in range(min(given, W) + 1):
+                    o, up = off[w], off[w + 1]
+                    for i in range(first[given - w], first[given - w + 1]):
+                        if given == C or w == W:
+                            worth = 0.0
+                            for j in range(w + 1):
+                                worth += chance[w, j] * after[b, group[k], j, i]
+                            V[b, o + i] = worth
+                            continue
+                        mean = 0.0
+                        if w > 0:
+                            for j in range(J):
+                                mean += prob[b, i, j] * V[b, off[w - 1] + child[i, j]]
+                        V[b, o + i] = grown(V[b, o + i], V[b, up + i] - p, mean, mu * w, rate[k], h)
+
+
+@jit
+def slopes(lattices: Lattices, b: int, grid: Grid, mu: float, r: float, p: float, V: Floats, out: Floats) -> None:
+    """out = dV/dtau of class b; states on the edge are offered no label."""
+    first, child, prob = lattices.first, lattices.child, lattices.prob
+    C, W, off = grid.C, grid.W, grid.off
+    for w in range(W + 1):
+        o, up, open_ = off[w], off[w + 1], first[C - w] if w < W else 0
+        for i in range(first[C - w + 1]):
+            rise = 0.0
+            if w > 0:
+                mean = 0.0
+                for j in range(prob.shape[2]):
+                    mean += prob[b, i, j] * V[off[w - 1] + child[i, j]]
+                rise = mu * w * (mean - V[o + i])
+            if i < open_:
+                rise += r * max(0.0, V[up + i] - p - V[o + i])
+            out[o + i] = rise
+
+
+@jit
+def integrate(
+    lattices: Lattices, b: int, grid: Grid, mu: float, tau: Floats, rate: Floats, price: Floats, parts: int,
+    value: Floats, slope: Floats,
+) -> None:  # fmt: skip
+    """Fill value (m, states) and slope (m, 2, states) of class b by the rule of Runge and Kutta.
+
+    From layer to layer it takes ``parts`` steps.
+    """
+    first, reward = lattices.first, lattices.reward
+    states = value.shape[1]
+    for w in range(grid.W + 1):
+        for i in range(first[grid.C - w + 1]):
+            value[0, grid.off[w] + i] = reward[b, i]
+    V, k1, k2, k3, k4 = value[0].copy(), np.zeros(states), np.zeros(states), np.zeros(states), np.zeros(states)
+    for k in range(1, tau.shape[0]):
+        h = (tau[k] - tau[k - 1]) / parts
+        r = rate[k - 1]
+        for part in range(parts):
+            before = price[k - 1] + (price[k] - price[k - 1]) * part / parts
+            after = price[k - 1] + (price[k] - price[k - 1]) * (part + 1) / parts
+            slopes(lattices, b, grid, mu, r, before, V, k1)
+            if part == 0:
+                slope[k - 1, 0] = k1
+            slopes(lattices, b, grid, mu, r, 0.5 * (before + after), V + 0.5 * h * k1, k2)
+            slopes(lattices, b, grid, mu, r, 0.5 * (before + after), V + 0.5 * h * k2, k3)
+            slopes(lattices, b, grid, mu, r, after, V + h * k3, k4)
+            V += h / 6.0 * (k1 + 2.0 * k2 + 2.0 * k3 + k4)
+        value[k] = V
+        slopes(lattices, b, grid, mu, r, price[k], V, slope[k - 1, 1])

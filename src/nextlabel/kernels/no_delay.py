@@ -141,19 +141,6 @@ def fill_edge(lattices: Lattices, grid: Grid, lam: float, out: Edge) -> None:
 
 
 @jit
-def move_one_label(lattices: Lattices, weight: Floats) -> None:
-    """Move every task one label on, in expectation; none is on the last level."""
-    first, child, prob = lattices.first, lattices.child, lattices.prob
-    for b in range(weight.shape[0]):
-        for i in range(first[-2] - 1, -1, -1):
-            x = weight[b, i]
-            if x > 0.0:
-                weight[b, i] = 0.0
-                for j in range(prob.shape[2]):
-                    weight[b, child[i, j]] += x * prob[b, i, j]
-
-
-@jit
 def no_delay_sums(lattices: Lattices, weight: Floats, prices: Floats, out: Floats) -> None:
     """Add the sums over b and i of n_i S(i), n_i L(i) and n_i e(i) to out (3, P)."""
     first, child, reward, ceiling, prob, _ = lattices

@@ -35,13 +35,13 @@ from scipy.special import gammaln
 from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.beta import Beta, BetaMixture
 from nextlabel.beliefs.prior import Prior
-from nextlabel.learn.counts import LabelCounts
 from nextlabel.learn.weights import (
     LEAST_WEIGHT,
     MOST_STEPS,
     MOST_WEIGHT,
     NEAR,
     TOLERANCE,
+    LabelCounts,
     corners,
     covariance,
     free_weights,

@@ -16,8 +16,8 @@ import numpy as np
 from nextlabel.beliefs.beta import Beta
 from nextlabel.files.labels import LabelSummary, read_labels
 from nextlabel.files.tables import Frame
-from nextlabel.learn.counts import LabelCounts
 from nextlabel.learn.priors import POOR, LearntPrior, learn_prior
+from nextlabel.learn.weights import LabelCounts
 from nextlabel.planning.plan import check_target, with_ample_budget
 from nextlabel.problem.problem import Problem
 from nextlabel.solve.curve import bound_curve

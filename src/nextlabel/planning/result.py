@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -35,15 +36,14 @@ class Money:
     most_net: float
 
 
-@dataclass(frozen=True, slots=True)
-class LabelsNeeded:
+class LabelsNeeded(NamedTuple):
     """Labels that the ``target`` takes: with the policy, at the ends of its interval, and with any policy, at least."""
 
     target: float | None = None
     needed: int | None = None
-    low: int | None = None
-    high: int | None = None
-    by_any: int | None = None
+    needed_low: int | None = None
+    needed_high: int | None = None
+    needed_by_any: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,13 @@ class Plan:
     labels_used: Floats = field(repr=False)
     overlaps: tuple[int, ...]
     overlap: Floats
-    needs: LabelsNeeded
+    #: The share of tasks to get right, if one was given, and the labels with which the policy reaches it, with the ends
+    #: of their interval; None if the curve does not get there. No policy reaches it with fewer than ``needed_by_any``.
+    target: float | None
+    needed: int | None
+    needed_low: int | None
+    needed_high: int | None
+    needed_by_any: int | None
     money: Money | None
     replications: int
     seed: int
@@ -77,31 +83,6 @@ class Plan:
     supply_prices: Floats | None = field(default=None, repr=False)
     #: Every so manyth task was simulated, in the order of their scores, with as many labels and workers per task.
     sample: int = 1
-
-    @property
-    def target(self) -> float | None:
-        """The share of tasks to get right, if one was given."""
-        return self.needs.target
-
-    @property
-    def needed(self) -> int | None:
-        """Labels with which the policy reaches the target; None if the curve does not get there."""
-        return self.needs.needed
-
-    @property
-    def needed_low(self) -> int | None:
-        """The lower end of the interval of ``needed``."""
-        return self.needs.low
-
-    @property
-    def needed_high(self) -> int | None:
-        """The upper end of the interval of ``needed``; None if it is beyond the curve."""
-        return self.needs.high
-
-    @property
-    def needed_by_any(self) -> int | None:
-        """No policy reaches the target with fewer labels."""
-        return self.needs.by_any
 
     def __str__(self) -> str:
         from nextlabel.planning.report import plan_report

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.simplex import simplex
-from nextlabel.kernels.random import DRAW, TIE, stream_key
+from nextlabel.kernels.events import DRAW, TIE, stream_key
 
 #: Class, node and labels in flight of a task: tasks of one group are equally good.
 Group = tuple[int, int, int]
@@ -368,7 +368,7 @@ class TaskPool:
 
 
 def chance(seed: int, what: int, number: int) -> float:
-    """Uniform in (0, 1): ``kernels.random.uniform``, in whole numbers of Python's, because a call of it costs more."""
+    """Uniform in (0, 1): ``kernels.events.uniform``, in whole numbers of Python's, because a call of it costs more."""
     return ((_mix(_mix(_key(seed, what, TIE) ^ number)) >> 11) + 0.5) * (1.0 / 9007199254740992.0)
 
 

@@ -25,8 +25,8 @@ from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.lattice import Lattice, level_of
 from nextlabel.beliefs.simplex import deepest, simplex
 from nextlabel.errors import InputError
+from nextlabel.kernels.choice import LevelTables
 from nextlabel.kernels.inputs import TIED
-from nextlabel.kernels.levels import LevelTables
 from nextlabel.problem.problem import Problem, reward_unit
 from nextlabel.problem.tasks import TaskClass
 
@@ -99,11 +99,11 @@ class ClassView:
         out[:inner] = self.lattice.reward[self.lattice.child[:inner]] - self.lattice.reward[:inner, None]
         return out
 
-    def after_flight(self, values: Floats) -> Floats:
-        """(flight + 1, nodes) E[values at the node that the w labels in flight lead to]; the last level stays put."""
+    def after_flight(self, values: Floats, more: int = 0) -> Floats:
+        """(flight + 1 + more, nodes) E[values where the w labels in flight lead to]; the last level stays put."""
         rows = [values]
         inner = self.inner
-        for _ in range(self.flight):
+        for _ in range(self.flight + more):
             below = rows[-1]
             row = below.copy()
             row[:inner] = np.sum(self.lattice.prob[:inner] * below[self.lattice.child[:inner]], axis=1)

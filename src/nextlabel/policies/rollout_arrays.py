@@ -12,17 +12,14 @@ import numpy as np
 from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.simplex import deepest, nodes_of
 from nextlabel.errors import InputError
-from nextlabel.kernels.choice import BY_CONFIDENCE, BY_DEFICIT, BY_DRAW, BY_LEVELS, BY_TABLE, PolicyArrays
+from nextlabel.kernels.choice import BY_CONFIDENCE, BY_DEFICIT, BY_DRAW, BY_LEVELS, BY_TABLE, NO_LEVELS, PolicyArrays
 from nextlabel.kernels.events import NONE_RECORDED, RecordedLabels, Timing
-from nextlabel.kernels.gap import NO_GAP, NO_TIMED_GAP, GapTables, TimedGap
-from nextlabel.kernels.levels import NO_LEVELS
 from nextlabel.kernels.ranked_tasks import NO_RANKED_TASKS, RankedTasks
-from nextlabel.kernels.rollout import ProblemArrays, rollout
+from nextlabel.kernels.rollout import NO_GAP, GapTables, ProblemArrays, rollout
 from nextlabel.policies.base import (
     MOST_IN_FLIGHT,
     MOST_LABELS,
     MOST_NODES,
-    ClassView,
     Policy,
     ScoreTables,
     Setting,
@@ -30,12 +27,8 @@ from nextlabel.policies.base import (
 )
 from nextlabel.policies.index import Index
 from nextlabel.problem.problem import Problem, reward_unit
-from nextlabel.problem.tasks import TaskClass
-from nextlabel.solve.advantage import Advantage
-from nextlabel.solve.deadline import TimedValues
 from nextlabel.solve.index import index_table
-from nextlabel.solve.relaxed import ENDLESS, stack_classes
-from nextlabel.solve.truncation import make_cut, state_columns
+from nextlabel.solve.truncation import make_cut
 
 #: With more classes than this, tasks are ranked one by one.
 FEW_CLASSES = 64
@@ -56,15 +49,6 @@ def affordable_limits(classes: int, answers: int, static: bool) -> tuple[int, in
         if 8.0 * classes * numbers <= ROOM:
             break
     return depth, min(depth, flight)
-
-
-def class_arrays(classes: Sequence[TaskClass], depth: int) -> tuple[Floats, Floats, Floats]:
-    """Rewards and ceilings (B, nodes) and probabilities of the answers (B, nodes, J)."""
-    if len(classes) == 1:  # a stack of one would be lumped
-        lattice = classes[0].lattice(depth)
-        return lattice.reward[None], lattice.ceiling[None], lattice.prob[None]
-    stack = stack_classes(classes, depth, ENDLESS)
-    return stack.reward, stack.ceiling, stack.prob
 
 
 #: Budgets of a curve.
@@ -195,7 +179,7 @@ def no_tables(shape: tuple[int, int], price: Floats) -> PolicyArrays:
 
 def join_scores(setting: Setting, policy: Policy, scores: Sequence[ScoreTables]) -> PolicyArrays:
     """Scores of the classes side by side."""
-    static, rows, core = _join([s.static for s in scores], [s.rows for s in scores], [s.core for s in scores])
+    static, rows, core = join_tables([s.static for s in scores], [s.rows for s in scores], [s.core for s in scores])
     planned = np.zeros((0, 0))
     mode = BY_TABLE
     if any(s.planned is not None for s in scores):
@@ -231,45 +215,6 @@ def join_scores(setting: Setting, policy: Policy, scores: Sequence[ScoreTables])
     )
 
 
-def make_gap(setting: Setting, parts: Sequence[Advantage], price: Floats) -> GapTables:
-    """Advantages of all classes at the bound's prices."""
-    prices = np.broadcast_to(price, (setting.problem.budget,)).astype(np.float64)
-    past = [np.concatenate(tables, axis=2) for tables in zip(*[(p.past_best, p.past_gain) for p in parts], strict=True)]
-    _, best, core = _join([p.past_best[0] for p in parts], [p.best[:, :, None] for p in parts], [p.core for p in parts])
-    _, gain, _ = _join([p.past_gain[0] for p in parts], [p.gain[:, :, None] for p in parts], [p.core for p in parts])
-    return GapTables(
-        np.ascontiguousarray(best[:, :, 0]), np.ascontiguousarray(gain[:, :, 0]), core, past[0], past[1], prices,
-        NO_TIMED_GAP,
-    )  # fmt: skip
-
-
-def make_timed_gap(setting: Setting, solution: TimedValues, unit: float) -> GapTables:
-    """Values by time of all classes, at the prices of ``solution``."""
-    stack, grid = solution.solver.stack, solution.solver.sweeps.grid
-    known = state_columns(grid, stack.node_of, setting.flight + 1, setting.own, edge=True)
-    timed = TimedGap(
-        tau=solution.tau,
-        value=np.ascontiguousarray(unit * np.concatenate(solution.value, axis=1)),
-        slope=np.ascontiguousarray(unit * np.concatenate(solution.slope, axis=2)),
-        price=unit * solution.price + setting.problem.label_cost,
-        column=np.concatenate(
-            [np.where(known >= 0, known + b * grid.states, -1) for b in range(len(solution.value))], axis=1
-        ),
-        worth=np.concatenate([_after_flight(view) for view in setting.views], axis=1),
-        mu=setting.problem.completion_rate,
-        cost=setting.problem.label_cost,
-    )
-    return NO_GAP._replace(timed=timed)
-
-
-def _after_flight(view: ClassView) -> Floats:
-    """(flight + 2, nodes) E[R after j more labels]."""
-    rows = view.after_flight(view.lattice.reward)
-    last = rows[-1].copy()
-    last[: view.inner] = np.sum(view.lattice.prob[: view.inner] * rows[-1][view.lattice.child[: view.inner]], axis=1)
-    return np.concatenate([rows, last[None]])
-
-
 def _starts(setting: Setting) -> Ints:
     sizes = [view.nodes for view in setting.views]
     return np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
@@ -280,7 +225,7 @@ def _planned(scores: ScoreTables) -> Floats:
     return scores.planned
 
 
-def _join(
+def join_tables(
     static: list[Floats], rows: Sequence[Floats | None], core: Sequence[Ints | None]
 ) -> tuple[Floats, Floats, Ints]:
     """Tables of several classes side by side; shorter rows are continued with their last one."""

@@ -32,13 +32,14 @@ from numpy.typing import ArrayLike
 from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.fact import OneCoin
-from nextlabel.beliefs.lattice import Lattice, make_lattice
+from nextlabel.beliefs.lattice import Lattice, make_lattice, stack_lattices
 from nextlabel.beliefs.prior import Prior, number, shown
 from nextlabel.beliefs.rewards import Accuracy, Reward
 from nextlabel.beliefs.simplex import nodes_of
 from nextlabel.errors import FileFormatError, ProblemError
 from nextlabel.files.columns import find_columns, probability
 from nextlabel.files.tables import Frame, Table, TableSummary, open_table
+from nextlabel.kernels.inputs import Lattices
 
 #: Largest count or budget accepted.
 LARGEST = 10**9
@@ -339,6 +340,18 @@ class ScoreClasses(Sequence[TaskClass]):
         threshold, reward = self.pattern.threshold, self.pattern.reward
         for p, n in zip(values.tolist(), counts.tolist(), strict=True):
             yield TaskClass(n, prior_of_score(p, self.strength, self.accuracy), threshold, reward)
+
+
+#: A budget that no lattice reaches: the last level keeps its ceiling.
+ENDLESS = 1 << 60
+
+
+def stack_classes(classes: Sequence[TaskClass], depth: int, budget: int = ENDLESS, *, lumped: bool = True) -> Lattices:
+    """The lattices of some classes; as deep as the budget they end. A single one is ``lumped``, or node by node."""
+    stack = stack_lattices(
+        [c.prior for c in classes], [c.threshold for c in classes], [c.reward for c in classes], depth, lumped=lumped
+    )
+    return stack.ended() if depth >= budget else stack
 
 
 def number_of_tasks(classes: Sequence[TaskClass]) -> int:

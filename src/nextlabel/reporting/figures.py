@@ -10,11 +10,10 @@ from scipy.special import betaln as log_beta
 from scipy.special import xlog1py, xlogy
 
 from nextlabel.arrays import Floats
-from nextlabel.learn.counts import LabelCounts
-from nextlabel.learn.fit import Cells, cells_of
 from nextlabel.learn.mixture import as_mixture
-from nextlabel.learn.priors import LearntPrior
+from nextlabel.learn.priors import Cells, LearntPrior, cells_of
 from nextlabel.learn.rates import NAMES, ExponentialFit, Rates, shown_p
+from nextlabel.learn.weights import LabelCounts
 from nextlabel.reporting.style import BLUE, BROWN, GREY, RED, drawing, finish
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ from nextlabel.beliefs.fact import coin_beliefs
 from nextlabel.beliefs.lattice import Lattice, level_of
 from nextlabel.beliefs.simplex import simplex
 from nextlabel.errors import InputError
-from nextlabel.kernels.inputs import TIED
+from nextlabel.kernels.inputs import TIED, Lattices
 from nextlabel.kernels.ranked_tasks import BETA, COIN, OF_CLASS, RankedTasks, class_worth, first_answers
 from nextlabel.kernels.rollout import ProblemArrays
 from nextlabel.policies.auto import Auto
@@ -39,12 +39,11 @@ from nextlabel.policies.rollout_arrays import (
     FEW_CLASSES,
     Rollout,
     affordable_limits,
-    class_arrays,
     make_timing,
     no_tables,
 )
 from nextlabel.problem.problem import Problem
-from nextlabel.problem.tasks import TaskClass, prior_of_score
+from nextlabel.problem.tasks import TaskClass, prior_of_score, stack_classes
 from nextlabel.solve.grouping import chord_shares, make_score_grid, scored
 from nextlabel.solve.progress import Progress
 from nextlabel.solve.relaxed import on_all_cores
@@ -61,9 +60,7 @@ class ClassTables(ClassView):
     Levels follow one another as in each of them, and no node has a child in another class's.
     """
 
-    def __init__(
-        self, classes: Sequence[TaskClass], reward: Floats, ceiling: Floats, prob: Floats, depth: int, flight: int
-    ) -> None:
+    def __init__(self, classes: Sequence[TaskClass], stack: Lattices, depth: int, flight: int) -> None:
         super().__init__(classes[0], depth, flight)
         B, one = len(classes), self.lattice
         self.size = B
@@ -72,9 +69,9 @@ class ClassTables(ClassView):
         self.threshold = np.tile([c.threshold for c in classes], one.nodes)  # type: ignore[assignment]
         self.lattice = Lattice(
             one.first * B,
-            reward.T.ravel(),
-            ceiling.T.ravel(),
-            prob.transpose(1, 0, 2).reshape(-1, one.answers),
+            stack.reward.T.ravel(),
+            stack.ceiling.T.ravel(),
+            stack.prob.transpose(1, 0, 2).reshape(-1, one.answers),
             (one.child[:, None, :] * B + np.arange(B)[None, :, None]).reshape(-1, one.answers),
         )
 
@@ -116,12 +113,12 @@ def ranked_tables(
 
     def fill(start: int) -> None:
         some, here = classes[start : start + CHUNK], slice(start, start + CHUNK)
-        reward, ceiling, prob = class_arrays(some, len(first) - 2)
-        facts[here, :, 0] = reward
+        stack = stack_classes(some, len(first) - 2, lumped=False)
+        facts[here, :, 0] = stack.reward
         for j in range(problem.answers - 1):
-            facts[here, :, 1 + j] = prob[:, :, j] + (facts[here, :, j] if j > 0 else 0.0)
+            facts[here, :, 1 + j] = stack.prob[:, :, j] + (facts[here, :, j] if j > 0 else 0.0)
         if isinstance(policy, StaticPolicy):
-            forest = ClassTables(some, reward, ceiling, prob, depth, flight)
+            forest = ClassTables(some, stack, depth, flight)
             scores[here] = forest.by_class(policy.checked_score(forest))
 
     for _ in on_all_cores(fill, range(0, len(classes), CHUNK), progress):

@@ -11,8 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from nextlabel.notebook import interval_picture, table_html
-from nextlabel.problem.problem import Problem
-from nextlabel.problem.tables import prior_table, reward_table, worker_table
+from nextlabel.problem.tables import problem_table
 from nextlabel.reporting.artifacts import Row, manifest
 from nextlabel.reporting.report import Report, Table, text_table
 from nextlabel.reporting.style import BLUE, RED, drawing, finish
@@ -167,34 +166,12 @@ def study_report(study: Study, title: str, fields: Mapping[str, Any], about: Map
     def files() -> Mapping[str, Any]:
         told = {
             "replications": study.replications, "pending": study.pending, **about,
-            "policies": [result.name for result in study.results], "problem": _problem(study.problem),
+            "policies": [result.name for result in study.results], "problem": problem_table(study.problem),
             "bound_per_task": study.bound.per_task, "files": [TABLE, FIGURE, MANIFEST],
         }  # fmt: skip
         return {TABLE: _table(study), FIGURE: draw(study), MANIFEST: manifest(seed=study.seed, **told)}
 
     return Report(title, [*tables, *([paired] if differences else [])], [verdict(study)], fields=fields, files=files)
-
-
-def _problem(problem: Problem) -> Row:
-    rate = problem.arrival_rate
-    return {
-        "classes": [
-            {
-                "count": c.count,
-                "prior": prior_table(c.prior),
-                "threshold": c.threshold,
-                "reward": reward_table(c.reward),
-            }
-            for c in problem.classes
-        ],
-        "budget": problem.budget,
-        "arrival_rate": rate if isinstance(rate, float) else rate.pieces,
-        "arrival_period": None if isinstance(rate, float) or math.isinf(rate.period) else rate.period,
-        "completion_rate": problem.completion_rate,
-        "horizon": problem.horizon if problem.finite else None,
-        "label_cost": problem.label_cost,
-        **({"workers": [worker_table(worker) for worker in problem.workers]} if problem.workers else {}),
-    }
 
 
 def _table(study: Study) -> list[Row]:

@@ -28,9 +28,17 @@ import numpy as np
 from nextlabel.arrays import Floats
 from nextlabel.errors import InputError
 from nextlabel.kernels.choice import PolicyArrays
-from nextlabel.kernels.gap import NO_GAP, GapTables
 from nextlabel.kernels.ranked_tasks import NO_RANKED_TASKS
-from nextlabel.kernels.rollout import CampaignRun, ProblemArrays, advance, new_run, start_run, write_outcome
+from nextlabel.kernels.rollout import (
+    NO_GAP,
+    CampaignRun,
+    GapTables,
+    ProblemArrays,
+    advance,
+    new_run,
+    start_run,
+    write_outcome,
+)
 from nextlabel.policies.base import Policy, ScoreTables, Setting
 from nextlabel.policies.lagrangian import Resolve, Solved
 from nextlabel.policies.registry import make_policy
@@ -38,22 +46,17 @@ from nextlabel.policies.rollout_arrays import (
     FEW_CLASSES,
     Rollout,
     join_scores,
-    make_gap,
     make_policy_arrays,
     make_problem_arrays,
-    make_timed_gap,
 )
 from nextlabel.problem.estimate import Estimate
 from nextlabel.problem.problem import Problem, in_units
 from nextlabel.problem.tasks import whole
 from nextlabel.simulation.engine import Chunk, Engine, run_chunks
+from nextlabel.simulation.gap import gap_tables
 from nextlabel.simulation.ranked_tasks import RankedCampaigns, ranked_tables
-from nextlabel.solve.advantage import advantages
 from nextlabel.solve.bound import Bound, upper_bound
-from nextlabel.solve.deadline import can_be_timed, timed_values
 from nextlabel.solve.progress import Progress, part
-from nextlabel.solve.relaxed import counts_of
-from nextlabel.solve.truncation import make_cut
 
 PENDING = ("wait", "discard")
 REPLICATIONS, CROWD_REPLICATIONS = 1000, 20
@@ -201,7 +204,7 @@ def _play(
     if not ranked:
         setting = Setting.of(problem, most_labels)
         arrays = make_problem_arrays(setting, wait)
-        gap, correction = _gap(setting, bound) if wait else (NO_GAP, 0.0)
+        gap, correction = gap_tables(setting, bound) if wait else (NO_GAP, 0.0)
     measured = not ranked and (len(gap.price) > 0 or len(gap.timed.tau) > 0)
     results = []
     for k, policy in enumerate(policies):
@@ -227,26 +230,6 @@ def _play(
         )  # fmt: skip
         results.append(replace(result, variance_ratio=1.0 if wait else None) if ranked else result)
     return results
-
-
-def _gap(setting: Setting, bound: Bound) -> tuple[GapTables, float]:
-    """Advantages at the bound's prices, and how much their own bound is above the one reported."""
-    problem, unit = in_units(setting.problem)
-    if problem.finite:
-        if not can_be_timed(problem):
-            return NO_GAP, 0.0
-        timed = timed_values(problem)
-        own = unit * (float(counts_of(problem.classes) @ timed.start) + timed.charge)
-        return make_timed_gap(setting, timed, unit), own - bound.value
-    price = np.array([bound.price]) if bound.prices is None else bound.prices
-    cut = make_cut(problem, bound.cap, bound.flight)
-    parts = [
-        advantages(problem, entry, price / unit, cut, setting.flight, setting.depth).times(unit)
-        for entry in problem.classes
-    ]
-    charged = float(price[0]) * problem.budget if len(price) == 1 else float(price.sum())
-    own = sum(entry.count * one.value for entry, one in zip(problem.classes, parts, strict=True)) + charged
-    return make_gap(setting, parts, price), own - bound.value
 
 
 def resolve_chunk(

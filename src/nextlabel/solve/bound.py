@@ -21,23 +21,12 @@ n_ops       operations        rounded operations along the longest chain of a re
 arrival, or solved without delay where that is the same to 1e-11. With one, prices are searched on an accurate sweep and
 the value is then that of a supersolution (``kernels.horizon``).
 
-*Error budget.* The computed reward of a node is at least what its truly best decision a is computed to be worth, so
-that it falls short by at most delta sum_q abs(u[a][q]) P_q. With x^+ the positive part, sum abs = 2 sum (.)^+ - sum:
-twice the expected gain, which is a martingale, less R, a submartingale. Hence its mean over all that labels can bring
-is at most
+*Error budget* (docs/theory.md, section 3). Per task
 
-    A = 2 sum_q P_q max_a u[a][q]^+ - R        before the first label.
+    exact - computed <= (delta + n_ops eps) A + absolute * J max abs(u),      A = 2 sum_q P_q max_a u[a][q]^+ - R
 
-Values are convex combinations of rewards, less prices, and no larger in size. Each rounded operation moves one by at
-most eps A in the mean, and the recursions, monotone with weights that sum to 1, amplify nothing. Per task then
-
-    exact - computed <= (delta + n_ops eps) A + absolute * J max abs(u).
-
-The squared error is s/2 sum_j p_j (p_j(child_j) - p_j), a difference of chances whose relative error is delta_p
-(``Prior.chance_error``): R is off by at most delta_p s sum_j E[theta_j^2] <= delta_p s, and no value exceeds abs(R) of
-the task before its first label. There exact - computed <= delta_p s + n_ops eps abs(R).
-Merging nodes (proved symmetries), caps, depth, the number of arrivals swept and time steps need no entry here: they err
-upwards by construction.
+before the first label; of the squared error delta_p s + n_ops eps abs(R), with delta_p = ``Prior.chance_error``. Merged
+nodes (proved symmetries), caps, depth, arrivals swept and time steps err upwards by construction.
 
 Guarantee: upper bound, whatever the cap, the prices or the time step (docs/theory.md); the error budget is of first
 order in eps, operations counted generously. Cost: see the modules called.
@@ -60,7 +49,7 @@ from nextlabel.kernels.horizon import backward_above
 from nextlabel.kernels.inputs import make_grid
 from nextlabel.notebook import facts_html
 from nextlabel.problem.problem import Problem, in_units
-from nextlabel.problem.tasks import TaskClass
+from nextlabel.problem.tasks import TaskClass, stack_classes
 from nextlabel.solve.grouping import MANY_CLASSES, group
 from nextlabel.solve.per_arrival import (
     FINISH,
@@ -74,15 +63,7 @@ from nextlabel.solve.per_arrival import (
 )
 from nextlabel.solve.price_search import Optimum, first_prices, minimise
 from nextlabel.solve.progress import Progress, part
-from nextlabel.solve.relaxed import (
-    ENDLESS,
-    RelaxedProblem,
-    chunks,
-    counts_of,
-    highest_price,
-    no_delay_edge,
-    stack_classes,
-)
+from nextlabel.solve.relaxed import RelaxedProblem, chunks, counts_of, highest_price, no_delay_edge
 from nextlabel.solve.truncation import (
     CAP_TOLERANCE,
     CAPS,
@@ -116,7 +97,7 @@ def error_budget(problem: Problem, depth: int, steps: int) -> float:
     total = 0.0
     for kind, classes in together.items():
         _, truth = kind.believe_all([c.prior for c in classes], np.array([c.threshold for c in classes]), 0)
-        reward = stack_classes(classes, 0, ENDLESS).reward[:, 0]
+        reward = stack_classes(classes, 0).reward[:, 0]
         for c, P, R in zip(classes, truth[:, 0], reward, strict=True):
             magnitude = c.reward.magnitude(P, float(R))
             if c.reward.of_chances:
@@ -285,7 +266,7 @@ class BoundSearch:
         return higher if higher.cap > cut.cap and self._sweep_work(higher, line) <= SWEEP_WORK else None
 
     def _sweep_work(self, cut: Cut, line: Timeline) -> int:
-        first = stack_classes(self.problem.classes[:1], cut.cap, ENDLESS).first
+        first = stack_classes(self.problem.classes[:1], cut.cap).first
         return self.classes * make_grid(first, cut.cap, cut.flight).states * line.arrivals * line.layers
 
     def _charge(self, lam: Floats) -> float:
@@ -527,7 +508,7 @@ def _holds(value: float, lower: float, price: float, prices: Floats) -> bool:
 
 
 def _nothing_to_buy(problem: Problem) -> Searched:
-    roots = ((counts_of(some), stack_classes(some, 1, ENDLESS).reward[:, 0]) for some in chunks(problem.classes))
+    roots = ((counts_of(some), stack_classes(some, 1).reward[:, 0]) for some in chunks(problem.classes))
     value = sum(float(counts @ reward) for counts, reward in roots)
     off = error_budget(problem, 0, 0) + 8.0 * EPS * abs(value)
     return Optimum(0.0, value, value, 0.0), Cut(1, 1, 1), np.zeros(0), off, abs(value), 0

@@ -24,7 +24,7 @@ matter, and looser with a short horizon. Cost: one pass over the classes for all
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from math import inf
 
@@ -33,18 +33,19 @@ from scipy.special import pdtrc
 
 from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.simplex import deepest, simplex
-from nextlabel.problem.problem import Problem, in_units
-from nextlabel.problem.tasks import ScoreClasses
-from nextlabel.problem.workers import refuse_workers
+from nextlabel.problem.problem import Problem, in_units, refuse_workers
+from nextlabel.problem.tasks import LARGEST, ScoreClasses, stack_classes
 from nextlabel.solve.grouping import group, score_beliefs, scored
 from nextlabel.solve.price_search import PriceLines, fine_prices, refine_corners, trace
 from nextlabel.solve.progress import Progress
-from nextlabel.solve.relaxed import RelaxedProblem, chunks, counts_of, plain_lattices
+from nextlabel.solve.relaxed import RelaxedProblem, chunks, counts_of
 from nextlabel.solve.truncation import Cut, expected_given, make_timeline, no_delay_depth
 
 #: Prices of the grid, for few classes and for many.
 PRICES, FEW_PRICES, MANY = 200, 64, 256
 REFINEMENTS = 2
+#: A bound that is so much below a target reaches it.
+ROUNDING = 1e-12
 #: Arrivals that nobody waits for.
 MANY_ARRIVALS = 1_000_000_000
 #: Scores whose beliefs are computed at once.
@@ -82,21 +83,13 @@ class BoundCurve:
 
     def budget_for(self, target: float) -> int | None:
         """The least budget whose bound reaches ``target`` a task under the model. None: none does."""
-        wanted = target * self.problem.tasks
-        # B(U) >= wanted iff every line is: A >= (wanted - S) / lam for all prices above 0, and S >= wanted at price 0.
-        values, prices = self.lines.sums[0], self.lines.prices
-        short = values < wanted
-        if np.any(short & (prices <= 0.0)):
-            return None
-        if not short.any():
-            return 0
-        least = float(((wanted - values[short]) / prices[short]).max())
-        if not self.problem.finite:
-            return int(np.ceil(least - 1e-9))
-        if least >= self.problem.mean_arrivals:
-            return None
-        most = int(np.ceil(self.problem.mean_arrivals + 40 * self.problem.mean_arrivals**0.5 + 40))
-        return bisect_left(range(most), least, key=lambda U: float(self.arrivals(np.array(U))))
+        return least_budget(self.value, target, LARGEST)
+
+
+def least_budget(value: Callable[[Ints], Floats], target: float, most: int) -> int | None:
+    """The least budget at which a bound that rises with the budget reaches ``target``; None past ``most``."""
+    least = bisect_left(range(most + 1), target - ROUNDING, key=lambda U: float(value(np.array([U]))[0]))
+    return least if least <= most else None
 
 
 def bound_curve(problem: Problem, progress: Progress | None = None) -> BoundCurve:
@@ -158,5 +151,5 @@ def many_lattices(problem: Problem, depth: int) -> Iterator[tuple[Floats, Floats
             yield found.tasks[here], worth, ceiling, prob
         return
     for some in chunks(problem.classes):
-        lattices = plain_lattices(some, depth)
+        lattices = stack_classes(some, depth, lumped=False)
         yield counts_of(some), lattices.reward, lattices.ceiling, lattices.prob

@@ -14,15 +14,12 @@ c           label_cost    what a label costs, in the unit of the reward, paid wh
 
     E[final reward - c (labels to come in)]  <=  sum_x V_x(i_x, w_x) - c f q(0) + int_0^inf E[min(n, N_y)] dy,
 
-where V_x is the best value of task x alone if it may be given any arriving worker, for p(t) + c q(t) each, f are the
-labels in flight, and N_y the workers who come at times with p(t) > y. *Proof.* Fix any policy and p. By the definition
-of V_x the reward is at most sum_x V_x and the prices paid, in expectation. At a price above y no more labels are given
-out than min(n, N_y), and a price p(t) is the integral of 1{p(t) > y} over y. QED. N_y is Poisson, so that the charge is
-a sum over the steps of p. Prices that depend on the time need no count of the workers still to come, so that the cost
-does not grow with the tasks and the labels.
+where V_x is the best value of task x alone for p(t) + c q(t) each label, f are the labels in flight, and N_y, a Poisson
+number, the workers who come at times with p(t) > y (docs/theory.md, section 7). Prices that depend on the time need no
+count of the workers still to come, so that the cost does not grow with the tasks and the labels.
 
 Prices are those of ``solve.per_arrival``, where workers come evenly, moved one knot after another as long as that
-lowers the bound. The bound on V_x is that of ``kernels.deadline``; ``timed_values``, for the martingale gap and for
+lowers the bound. The bound on V_x is that of ``kernels.horizon``; ``timed_values``, for the martingale gap and for
 policies that rank by them, has V itself at all layers of time, on lattices that end after C labels, with as many of
 them in flight.
 Guarantee: upper bound, whatever prices, steps and truncation, if rates are right and no label in flight lapses.
@@ -45,7 +42,7 @@ from scipy.special import pdtr
 
 from nextlabel.arrays import Floats
 from nextlabel.errors import ProblemError
-from nextlabel.kernels.deadline import backward_deadline, integrate
+from nextlabel.kernels.horizon import backward_deadline, integrate
 from nextlabel.problem.problem import Problem, in_units
 from nextlabel.problem.tasks import Groups, check_groups, fresh_groups, whole
 from nextlabel.solve.per_arrival import BatchPrices, PriceSolver

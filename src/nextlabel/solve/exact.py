@@ -35,7 +35,7 @@ an arrival is declined only if a label has a price. With finite T
 if the arrival rate varies, each piece of constant rate has equal steps of its own, all halved together.
 Guarantee: T infinite exact up to rounding; T finite fourth order where the best choice does not change with tau, second
 order in general: m doubles until the error is below ``TOLERANCE`` or the work or memory allowed is used up.
-Cost: the states counted by ``count_states`` times the distinct task states in each, times the time points.
+Cost: the states counted by ``count_groups`` times the distinct task states in each, times the time points.
 """
 
 from __future__ import annotations
@@ -68,8 +68,7 @@ from nextlabel.kernels.joint import (
     list_layer,
     solve_layer,
 )
-from nextlabel.problem.problem import Problem, in_units
-from nextlabel.problem.workers import refuse_workers
+from nextlabel.problem.problem import Problem, in_units, refuse_workers
 from nextlabel.solve.progress import Progress
 from nextlabel.solve.truncation import Timeline, halve_steps, make_timeline
 
@@ -280,15 +279,6 @@ def count_groups(
         trial = min(U, trial * 2)
 
 
-def count_states(problem: Problem, limit: int = 20_000_000, *, decline: bool = False) -> int:
-    """Number of joint states ``exact_value`` would report; TooLargeError when more than ``limit``.
-
-    Counted are the states (multiset, n) of the model, n = 0 included, except, when T is infinite, those in which
-    nothing can happen any more: 50,641 at K = 10, U = 12 with a symmetric prior.
-    """
-    return count_groups(problem, limit, decline=decline)[2]
-
-
 @dataclass(frozen=True, slots=True)
 class ExactResult:
     """The value, per task too, the joint states it took, its estimated numerical error (0 when T is infinite)."""
@@ -489,7 +479,7 @@ def extrapolate(sweep: JointSweep) -> tuple[float, float]:
     return value, abs(value - before)
 
 
-__all__ = ["ExactResult", "count_states", "exact_value", "index_value"]
+__all__ = ["ExactResult", "exact_value", "index_value"]
 
 #: index(class, arrivals left with the present one, time left) -> array [w, node] over the class's own lattice
 IndexTable = Callable[[int, int, float], Floats]

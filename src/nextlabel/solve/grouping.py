@@ -14,25 +14,16 @@ L(p)     log_beta   --    log B(s p, s (1 - p)), the logarithm of the beta funct
 A(p)     payoff     --    bound on the standard deviation of what the best plan of a task with prior f_p earns, net
 ======== ========== ===== ============================================================================================
 
-Let V(p) be the value of one task at given prices, J(theta) what the best plan for f_p earns given theta, net of prices.
-Any other prior g gives V(g) >= int J g, because that plan is one of those that may be used there. For a cell of the
-grid with ends p1 <= p <= p2 and p = t p1 + (1 - t) p2
+For a cell of the grid with ends p1 <= p <= p2 and p = t p1 + (1 - t) p2, and for tasks x with mean score m,
 
-    V(p) - t V(p1) - (1 - t) V(p2) <= E_p[(c - J) k],        k = t f_1 / f_p + (1 - t) f_2 / f_p - 1,  any c,
+    V(p) - t V(p1) - (1 - t) V(p2) <= A(p) sqrt(E_p[k^2]),    n V(m) - sum_x V(p_x) <= A(m) sum_x sqrt(E_m[k_x^2]),
 
-at most A(p) sqrt(E_p[k^2]), for the mean of k is 0. Likewise, for tasks x with mean score m, and the best plan for m,
+with k, k_x and their second moments, sums of beta functions, in docs/theory_grouping.md. No error exceeds what labels
+can add to a task. With workers of one accuracy both are 0, V is convex.
 
-    n V(m) - sum_x V(p_x) <= A(m) sum_x sqrt(E_m[k_x^2]),    k_x = f_x / f_m - 1 - (p_x - m) d log f_m / dm,
-
-where the term of first order may be taken away because it sums to 0. No error exceeds what labels can add to a task.
-Both expectations are sums of beta functions, E_p[f_i f_j / f_p^2] = exp(L(p) + L(p_i + p_j - p) - L(p_i) - L(p_j)).
-With workers of one accuracy f_p is linear in p: both errors are 0, V is convex.
-
-The grid is dense where a prior between its points would differ most from theirs. The chord between p1 and p2 is off by
-about A(p) M(p) (p - p1)(p2 - p) / 2 with M = s^2 sqrt(2 v^2 + k), v and k the variance and the fourth cumulant of
-log(theta / (1 - theta)), so that cells of equal length in the metric sqrt(A M) have equal errors. Where labels have
-little to say A is nearly 0, and no cell may be longer than LONGEST of its own scale for all that. With workers of one
-accuracy cells are equal.
+The grid is dense where a prior between its points would differ most from theirs: cells of equal length in the metric
+sqrt(A M) have equal errors, with M = s^2 sqrt(2 v^2 + k), v and k the variance and the fourth cumulant of
+log(theta / (1 - theta)). With workers of one accuracy cells are equal.
 Guarantee: proved for single-task values at any prices, and so for the bound, rounding included
 (docs/theory_grouping.md). Cost: six beta functions for each score, then that of problems with as many classes as the
 grid has points.

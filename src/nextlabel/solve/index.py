@@ -45,10 +45,9 @@ import numpy as np
 from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.simplex import counts_of_node, deepest, node_of_counts, simplex
 from nextlabel.errors import FileFormatError, ProblemError
-from nextlabel.kernels.index import count_reopenings
 from nextlabel.kernels.inputs import make_grid
-from nextlabel.problem.problem import Problem, in_units
-from nextlabel.problem.workers import refuse_workers
+from nextlabel.kernels.sweep import count_reopenings
+from nextlabel.problem.problem import Problem, in_units, refuse_workers
 from nextlabel.solve.index_roots import (
     ROOT,
     SLACK_TOLERANCE,

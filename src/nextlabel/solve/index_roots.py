@@ -8,23 +8,20 @@ y_lo      least    a campaign that starts with all its time comes below it with 
 x         late     e^{-mu y}: the chance that a label given to the last arrival is not back in time
 ========= ======== ================================================================================
 
-Notation of ``kernels.index``. A round sweeps at up to PRICES_A_ROUND prices; each open bracket then names the price it
+Notation of ``kernels.sweep``. A round sweeps at up to PRICES_A_ROUND prices; each open bracket then names the price it
 would like to see next (where its tangents cross zero), and the next round takes a spread-out choice of these.
 
-*Proof that no greater root was missed* (``look_above``). A state whose 'assign' is optimal only between two prices
-tried, above the root that was found, would be missed. V is convex in the price, so that values and slopes at both ends
-of an interval bound g inside (``kernels.index.rule_out``); intervals that are not ruled out are cut in PARTS and looked
-at again, until they are ruled out or narrower than the tolerance. If complete, no state is better off by more than TIED
-with 'assign' at any price more than the tolerance above its root. Without a horizon only, where V is exact. It is done
-where that is at most PROOF_WORK state updates. Elsewhere only rows with few arrivals left are looked at, where several
-roots are most often met: greater ones that were missed are found, and nothing is proved.
+*Proof that no greater root was missed* (``look_above``; docs/theory.md, section 8): V is convex in the price, so that
+values and slopes at both ends of an interval bound g inside; intervals that are not ruled out are cut in PARTS and
+looked at again, until they are ruled out or narrower than the tolerance. Without a horizon only, where V is exact, and
+where it takes at most PROOF_WORK state updates; elsewhere only rows with few arrivals left are looked at, and nothing
+is proved.
 
 *A deadline that comes after the last arrival* (``SlackTimeWork``). Time left and arrivals left fall together, and the
-slack time stays about where it was. So a campaign meets only a strip of the pairs (n, tau), along which indices hardly
-change: what is lost at the deadline is in proportion to x. The table has a few layers of x, from that of y_lo down to
-0, no deadline at all, and is linear in x between them. Pairs below y_lo are not in the table. Its ``error`` is the
-largest change of an advantage, over a few prices, when there are twice as many layers, and of the line between them, at
-pairs that a campaign meets; roots are searched for to SLACK_TOLERANCE.
+slack time stays about where it was: a campaign meets only a strip of the pairs (n, tau), along which indices hardly
+change. The table has a few layers of x, from that of y_lo down to 0, no deadline at all, and is linear in x between
+them. Its ``error`` is the largest change of an advantage, over a few prices, when there are twice as many layers, and
+of the line between them, at pairs that a campaign meets; roots are searched for to SLACK_TOLERANCE.
 Guarantee: roots within the tolerance where g changes sign once; elsewhere the greatest root found, which is the
 greatest of all where the proof is complete. Cost: some hundred to some thousand sweeps, one and a half times for each
 layer of slack time (``kernels.sweep``); about as many for the proof.
@@ -42,14 +39,26 @@ import numpy as np
 from scipy.special import gammaincinv
 
 from nextlabel.arrays import Bools, Floats, Ints
-from nextlabel.kernels.index import Brackets, Openings, narrow, narrow_over_time, rule_out, sweep
 from nextlabel.kernels.inputs import make_grid
 from nextlabel.kernels.limit_index import limit_indices
-from nextlabel.kernels.sweep import Block, Stencils, fill_edges, new_block, next_row, no_deadline, prices_at_once
+from nextlabel.kernels.sweep import (
+    Block,
+    Brackets,
+    Openings,
+    Stencils,
+    fill_edges,
+    narrow,
+    narrow_over_time,
+    new_block,
+    next_row,
+    no_deadline,
+    prices_at_once,
+    rule_out,
+    sweep,
+)
 from nextlabel.problem.problem import Problem
-from nextlabel.problem.tasks import TaskClass
+from nextlabel.problem.tasks import TaskClass, stack_classes
 from nextlabel.solve.progress import Progress
-from nextlabel.solve.relaxed import plain_lattices, stack_classes
 from nextlabel.solve.truncation import (
     NO_STEPS,
     Cut,
@@ -239,7 +248,7 @@ class IndexWork:
 
     def beyond(self) -> Floats:
         """(w, nodes) no-delay index: Gittins for w = 0, else its least over the nodes w labels on."""
-        s, own = self.stack, plain_lattices([self.entry], self.stack.depth)
+        s, own = self.stack, stack_classes([self.entry], self.stack.depth, lumped=False)
         index, facts = np.zeros(s.nodes), np.column_stack([own.reward[0], np.cumsum(own.prob[0], axis=1)[:, :-1]])
         kept = np.unique(s.node_of, return_index=True)[1]  # one node of those that are alike
         limit_indices(own.first, own.child, facts, np.sort(kept), index[: len(kept)])

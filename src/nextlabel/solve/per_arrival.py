@@ -9,17 +9,15 @@ eps       eps       smoothing of the max; the smoothed B is differentiable, at m
 y_l       given     expected labels given to l; dB/dlam_l = m_l - y_l
 ========= ========= ==================================================================================
 
-Every kink of B is a tie between 'assign' and 'wait', and at the optimum nearly all useful states tie. Smoothing splits
-ties smoothly: B_eps is minimised by projected L-BFGS (``descend``) for falling eps and rising number of knots between
-which prices lie on lines. Its gradient, the forward sweep, is at the same time a randomised policy that gives each
-arrival one task in the mean. That policy, made exactly feasible (modes 1 and 2 of ``forward``), is the primal side. In
-a campaign that runs, the smoothing at the end is always the same: the smoothed minimum moves little as the tasks move
-on, so that from the prices of a moment ago a few steps lead to it.
+Smoothing splits ties smoothly (docs/theory.md, section 4): B_eps is minimised by projected L-BFGS (``descend``) for
+falling eps and rising number of knots between which prices lie on lines. Its gradient, the forward sweep, is at the
+same time a randomised policy, which made exactly feasible (modes 1 and 2 of ``forward``) is the primal side. In a
+campaign that runs, the smoothing at the end is always the same: from the prices of a moment ago a few steps lead to the
+minimum.
 
-Batches are short where prices move, within the time of a few labels from now and from the end, and longer in between:
-their length is in proportion to one lifetime of a label more than the distance from the nearer end. With a deadline
-workers come at their mean rate until then, and labels that are still in flight are lost. For many arrivals the first
-prices come from batches, from few of them and much smoothing to more and less.
+Batches are short where prices move, within the time of a few labels from now and from the end, and longer in between.
+With a deadline workers come at their mean rate until then, and labels that are still in flight are lost. For many
+arrivals the first prices come from batches, from few of them and much smoothing to more and less.
 
 *While a campaign runs* it makes one ``PriceSolver`` and calls ``solve`` as often as it likes, with the number of tasks
 in each state, the labels left and the last result: a tenth of a second for the first result, milliseconds from the last
@@ -48,19 +46,10 @@ from nextlabel.arrays import Bools, Floats, Ints
 from nextlabel.errors import ProblemError, TooLargeError
 from nextlabel.kernels.inputs import Edge, Grid, Lattices, Steps, make_grid
 from nextlabel.kernels.priced import Batches, Plan, backward, forward
-from nextlabel.problem.problem import Problem, in_units
-from nextlabel.problem.tasks import Groups, check_groups, whole
-from nextlabel.problem.workers import refuse_workers
+from nextlabel.problem.problem import Problem, in_units, refuse_workers
+from nextlabel.problem.tasks import Groups, check_groups, stack_classes, whole
 from nextlabel.solve.progress import Progress
-from nextlabel.solve.relaxed import (
-    ENDLESS,
-    after_labels,
-    counts_of,
-    no_delay_edge,
-    no_delay_values,
-    plain_lattices,
-    stack_classes,
-)
+from nextlabel.solve.relaxed import after_labels, counts_of, no_delay_edge, no_delay_values
 from nextlabel.solve.truncation import Cut, Timeline, arrival_chances, differences, make_cut, state_columns
 
 #: Steps remembered; the least decrease, as a share of what the slope promises, that is taken; halvings at most.
@@ -492,7 +481,7 @@ class OutsideTasks:
         """The lattice of a class, at least so deep."""
         kept = self._lattices.get(c)
         if kept is None or len(kept.first) - 2 < depth:
-            kept = self._lattices[c] = plain_lattices([self.problem.classes[c]], max(depth, self.depth))
+            kept = self._lattices[c] = stack_classes([self.problem.classes[c]], max(depth, self.depth), lumped=False)
         return kept
 
 
@@ -571,7 +560,7 @@ class PriceSolver:
         self.problem, self.unit = in_units(problem)
         self.cut = make_cut(self.problem, cap, flight)
         self.batches = whole("number of batches", batches, 1, "Give at least one, e.g. 96.")
-        self.stack = stack_classes(self.problem.classes, self.cut.depth, ENDLESS)
+        self.stack = stack_classes(self.problem.classes, self.cut.depth)
         self.sweeps = Sweeps(
             self.stack,
             make_grid(self.stack.first, self.cut.cap, self.cut.flight),

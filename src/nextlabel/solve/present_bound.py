@@ -9,27 +9,16 @@ n, f        labels_left,  labels that may still be given out, and those in fligh
 A           mean_arrivals at most so many workers are expected before the deadline (inf: no deadline)
 c           label_cost    what a label costs, in the unit of the reward, paid when it comes in
 S_x(i)      --            no-delay value at cost c + lam: S = max{ R, sum_j p_j S(child_j) - c - lam }
-P^w         --            expectation over w labels
 S, L, e     at            sums over tasks of S_x, of the labels bought, and of what the end of lattices may add
 D           depth         last level of a class's lattice: its deepest task and at least ``margin`` labels more
 =========== ============= ======================================================================================
 
     E[final reward - c (labels to come in) | all that was seen]  <=  min over lam >= 0 of  sum_x S_x(i_x) + lam N,
 
-with N = min(n, A) + f. *Proof.* Fix any policy and any lam >= 0. Let C be the labels that come in from now on. Then
-sum_x S_x(i_x) - (c + lam) C is a supermartingale: nothing but a label that comes in changes it, and in the mean that
-changes it by sum_j p_j S(child_j) - c - lam - S <= 0. At the end R <= S, so E[sum_x R_x - c C] <= sum_x S_x(i_x) + lam
-E[C]. A label that comes in is in flight now or is given to a worker who comes: C <= f + min(n, workers who come), and
-E[min(n, .)] <= min(n, A). QED. It uses neither how long labels take nor whether they come at all: a label that lapses
-may be given out again, a deadline may cut labels off, waiting is free.
-
-It does assume, beside equal workers and the prior, that how long a label takes and whether it lapses do not depend on
-the answer given what was seen, and that the policy does not change who comes and when.
-
-If labels in flight are ``sure`` to come in (none lapses), P^w S takes the place of S: giving a label out changes sum_x
-P^{w_x} S_x - (c + lam) (labels given) by P^w (P S - c - lam - S) <= 0, a label that comes in does not in the mean, and
-R <= P^w S at the end. So the bound is min over lam of sum_x P^{w_x} S_x(i_x) - c f + lam min(n, A): never above the
-other one, for P^w S <= S + w (c + lam).
+with N = min(n, A) + f: sum_x S_x - (c + lam) (labels that come in) is a supermartingale under any policy, and a label
+that comes in is in flight now or is given to a worker who comes. It uses neither how long labels take nor whether they
+come at all, but it assumes, beside equal workers and the prior, that both do not depend on the answer given what was
+seen, and that the policy does not change who comes and when.
 
 S is convex in lam, so the bound is concave in N, and as lam falls with N it tells what more labels can buy (``curve``).
 Classes whose deepest tasks are alike share a chunk, hence a depth. Chunks run on all cores; their lattices are kept
@@ -56,12 +45,12 @@ from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.simplex import MOST_NODES, deepest, nodes_of, simplex
 from nextlabel.errors import ProblemError
 from nextlabel.kernels.inputs import Lattices
-from nextlabel.kernels.no_delay import move_one_label, no_delay_sums
-from nextlabel.problem.tasks import Groups, TaskClass, check_groups, prior_of_score, whole
+from nextlabel.kernels.no_delay import no_delay_sums
+from nextlabel.problem.tasks import Groups, TaskClass, check_groups, prior_of_score, stack_classes, whole
 from nextlabel.solve.grouping import Scored, group_scores, make_score_grid, score_beliefs, scores_of
 from nextlabel.solve.price_search import PriceLines, fine_prices, minimise, refine, refine_corners, trace
 from nextlabel.solve.progress import Progress
-from nextlabel.solve.relaxed import on_all_cores, plain_lattices
+from nextlabel.solve.relaxed import on_all_cores
 
 #: Priors from which tasks are grouped, and priors that stand for them, over all levels and for each at least.
 MANY_PRIORS, PRIORS, LEAST_PRIORS = 1000, 1200, 64
@@ -189,7 +178,7 @@ class PlacedTasks(NamedTuple):
 
 
 class NoDelaySums:
-    """Evaluates S, L and e at any prices; ``sure``: averaged over the labels in flight; ``more`` is added to S."""
+    """Evaluates S, L and e at any prices; ``more`` is added to S."""
 
     def __init__(
         self,
@@ -198,13 +187,11 @@ class NoDelaySums:
         margin: int,
         *,
         label_cost: float = 0.0,
-        sure: bool = False,
         more: float = 0.0,
     ) -> None:
         self.tasks = groups.tasks
-        self.label_cost, self.sure, self.more = label_cost, sure, more
-        self._pending = groups.in_flight if sure else 0
-        self._chunks = split_by_depth(classes, groups, margin, sure)
+        self.label_cost, self.more = label_cost, more
+        self._chunks = split_by_depth(classes, groups, margin)
         answers = classes[0].answers
         self.nodes = sum(len(c.classes) * nodes_of(answers, c.depth) for c in self._chunks)
         #: Whether any lattice could be deeper.
@@ -220,14 +207,13 @@ class NoDelaySums:
         """(3, P) S, L and e at ``prices``, which fall."""
         parts = on_all_cores(lambda k: self._sums(k, prices + self.label_cost), range(len(self._chunks)), progress)
         total = np.sum(list(parts), axis=0)
-        total[0] -= self.label_cost * self._pending  # their S starts after them, and they have still to be paid
         total[0] += self.more
         return np.asarray(total, dtype=np.float64)
 
     def _sums(self, k: int, prices: Floats) -> Floats:
         placed = self._kept.get(k)
         if placed is None:
-            placed = lattices_with_tasks(self._chunks[k], self._chunks[k].depth, self.sure)
+            placed = lattices_with_tasks(self._chunks[k], self._chunks[k].depth)
             if self._keep:
                 self._kept[k] = placed
         out = np.zeros((3, len(prices)))
@@ -243,16 +229,15 @@ class NoDelaySums:
     def _facts(self, k: int) -> tuple[float, float, float]:
         """Sums of R and of the ceiling, and the most that the truth would add to a task that may get a label."""
         chunk = self._chunks[k]
-        on, weight = lattices_with_tasks(chunk, chunk.reach, False)
+        on, weight = lattices_with_tasks(chunk, chunk.reach)
         gap = (on.ceiling - on.reward)[weight > 0]
-        most = float((on.ceiling - on.reward).max()) if self.sure and chunk.groups.w.any() else float(gap.max())
-        return float((weight * on.reward).sum()), float((weight * on.ceiling).sum()), most
+        return float((weight * on.reward).sum()), float((weight * on.ceiling).sum()), float(gap.max())
 
 
-def split_by_depth(classes: Sequence[TaskClass], groups: Groups, margin: int, sure: bool) -> list[Chunk]:
+def split_by_depth(classes: Sequence[TaskClass], groups: Groups, margin: int) -> list[Chunk]:
     """The classes that have tasks, by the labels that the furthest of them has, in chunks."""
     answers = classes[0].answers
-    labels = groups.levels(answers) + (groups.w if sure else 0)
+    labels = groups.levels(answers)
     furthest = np.full(len(classes), -1, dtype=np.int64)
     np.maximum.at(furthest, groups.entry, labels)
     used = np.flatnonzero(furthest >= 0)
@@ -286,16 +271,11 @@ def deepest_useful(answers: int, reach: int) -> int:
     return max(deepest(answers), min(reach + LEAST_OF_MANY, deepest(answers, 8 * MOST_NODES)))
 
 
-def lattices_with_tasks(chunk: Chunk, depth: int, sure: bool) -> PlacedTasks:
-    """Lattices of that depth with the tasks at their nodes, or where the labels in flight may take them."""
-    classes, groups = chunk.classes, chunk.groups
-    lattices = plain_lattices(classes, depth)
+def lattices_with_tasks(chunk: Chunk, depth: int) -> PlacedTasks:
+    """Lattices of that depth with the tasks at their nodes."""
+    lattices, groups = stack_classes(chunk.classes, depth, lumped=False), chunk.groups
     weight = np.zeros(lattices.reward.shape)
-    for w in range(int(groups.w.max()) if sure else 0, -1, -1):
-        here = groups.w == w if sure else slice(None)
-        np.add.at(weight, (groups.entry[here], groups.node[here]), groups.members[here])
-        if w > 0:
-            move_one_label(lattices, weight)
+    np.add.at(weight, (groups.entry, groups.node), groups.members)
     return PlacedTasks(lattices, weight)
 
 
@@ -337,14 +317,13 @@ class PresentBound:
     seconds: float
     lines: PriceLines = field(repr=False)
     mean_arrivals: float = inf
-    returned: int = 0
 
     def curve(self, extra: Any) -> Floats:
         """``upper`` if there were ``extra`` more labels to give out, for an array of such numbers."""
         left = self.labels_left + np.asarray(extra, dtype=np.float64)
         if np.any(~(left >= 0)):
             raise ProblemError("there are not so many labels left to take away.", f"Only {self.labels_left} are left.")
-        N = np.minimum(left, self.mean_arrivals) + self.returned
+        N = np.minimum(left, self.mean_arrivals) + self.in_flight
         return self.lines.value(N) / self.tasks
 
 
@@ -352,40 +331,30 @@ def present_bound(
     classes: Sequence[TaskClass],
     groups: Sequence[Any],
     labels_left: int,
-    in_flight: int | None = None,
     *,
     label_cost: float = 0.0,
     mean_arrivals: float = inf,
-    sure: bool = False,
 ) -> PresentBound:
-    """Bound what any policy can make of tasks that stand in ``groups``; the classes' own counts do not matter.
-
-    ``in_flight`` are all labels out, those of the groups if not given; more than those are of tasks not in the groups
-    and may be given out again. ``sure``: no label in flight lapses, which makes the bound a little sharper.
-    """
+    """Bound what any policy can make of tasks that stand in ``groups``; the classes' own counts do not matter."""
     begin = perf_counter()
     present = check_groups(groups, classes)
     left = whole("labels left", labels_left, 0, "Give the number of labels that may still be given out.")
-    known = present.in_flight
-    out = known if in_flight is None else whole("labels in flight", in_flight, 0, "Give the number of labels out.")
-    if out < known:
-        raise ProblemError(f"{out} labels are in flight, but the groups have {known}.", "Leave the number out.")
     if not 0 <= label_cost < inf:
         raise ProblemError(f"label cost {label_cost!r} is not a number of at least 0.", "Give e.g. 0.02.")
     if not mean_arrivals >= 0:
         raise ProblemError(f"mean arrivals {mean_arrivals!r} is not a number of at least 0.", "Leave it out.")
-    returned = out - known if sure else out
-    N = min(left, mean_arrivals) + returned
+    out = present.in_flight
+    N = min(left, mean_arrivals) + out
     K = present.tasks
-    around = None if sure else group_present(classes, present)
+    around = group_present(classes, present)
     if around is None:
-        sums, lines = _DepthSearch(classes, present, label_cost, sure).run(N)
+        sums, lines = _DepthSearch(classes, present, label_cost).run(N)
         best = lines.optimum(N)
         now, ceiling, least = sums.now, sums.ceiling, best.lower - best.slack
     else:
-        lines = _DepthSearch(*around.upper, label_cost, sure, around.above).run(N)[1]
+        lines = _DepthSearch(*around.upper, label_cost, around.above).run(N)[1]
         best = lines.optimum(N)
-        lower = _DepthSearch(*around.lower, label_cost, sure, -around.below).run(N)[1].optimum(N)
+        lower = _DepthSearch(*around.lower, label_cost, -around.below).run(N)[1].optimum(N)
         now, ceiling, least = around.now, around.ceiling, lower.lower - lower.slack
     upper = best.value
     return PresentBound(
@@ -401,7 +370,6 @@ def present_bound(
         seconds=perf_counter() - begin,
         lines=lines,
         mean_arrivals=mean_arrivals,
-        returned=returned,
     )
 
 
@@ -409,15 +377,10 @@ class _DepthSearch:
     """Finds how deep the lattices must be, and traces the prices on them."""
 
     def __init__(
-        self,
-        classes: Sequence[TaskClass],
-        groups: Groups,
-        label_cost: float,
-        sure: bool,
-        more: float | None = None,
+        self, classes: Sequence[TaskClass], groups: Groups, label_cost: float, more: float | None = None
     ) -> None:
-        self.classes, self.groups, self.label_cost, self.sure = classes, groups, label_cost, sure
-        self.more = more  # of tasks that were grouped
+        """``more`` is of tasks that were grouped."""
+        self.classes, self.groups, self.label_cost, self.more = classes, groups, label_cost, more
         self.used: Ints = np.unique(groups.entry)
 
     def run(self, N: float) -> tuple[NoDelaySums, PriceLines]:
@@ -431,7 +394,7 @@ class _DepthSearch:
             return sums, lines
         # Learn price and depth from a spread-out sample of the classes, then go through all of them once or twice.
         some = np.isin(self.groups.entry, self.used[:: max(1, len(self.used) // SAMPLE)])
-        sample = _DepthSearch(self.classes, Groups(*(c[some] for c in self.groups)), self.label_cost, self.sure)
+        sample = _DepthSearch(self.classes, Groups(*(c[some] for c in self.groups)), self.label_cost)
         there = N * sample.groups.tasks / self.groups.tasks
         grown = len(self.used) / len(sample.used)
         _, lines, margin = sample._deepened(there, MANY_TOLERANCE, 0.3 * MANY_TOLERANCE, grown)
@@ -463,6 +426,4 @@ class _DepthSearch:
         return next(fits, MARGINS[-1])
 
     def _sums(self, margin: int) -> NoDelaySums:
-        return NoDelaySums(
-            self.classes, self.groups, margin, label_cost=self.label_cost, sure=self.sure, more=self.more or 0.0
-        )
+        return NoDelaySums(self.classes, self.groups, margin, label_cost=self.label_cost, more=self.more or 0.0)

@@ -24,13 +24,12 @@ from typing import TypeVar
 import numpy as np
 
 from nextlabel.arrays import Floats
-from nextlabel.beliefs.lattice import stack_lattices
 from nextlabel.kernels.horizon import backward_horizon
 from nextlabel.kernels.inputs import Edge, Grid, Lattices, make_grid
 from nextlabel.kernels.no_delay import EDGE_ROWS, fill_edge, no_delay
 from nextlabel.kernels.sweep import fill_edges, new_block, no_deadline, sweep_until
 from nextlabel.problem.problem import Problem
-from nextlabel.problem.tasks import TaskClass
+from nextlabel.problem.tasks import TaskClass, stack_classes
 from nextlabel.solve.progress import Progress
 from nextlabel.solve.truncation import SETTLED, Cut, Timeline, late_tail, step_weights
 
@@ -39,31 +38,11 @@ Result = TypeVar("Result")
 
 #: Classes handled by one kernel call.
 CHUNK = 32
-#: A budget that no lattice reaches: the last level keeps its ceiling.
-ENDLESS = 1 << 60
 
 
 def chunks(classes: Sequence[TaskClass]) -> list[Sequence[TaskClass]]:
     """The classes in pieces of CHUNK."""
     return [classes[i : i + CHUNK] for i in range(0, len(classes), CHUNK)]
-
-
-def stack_classes(classes: Sequence[TaskClass], depth: int, budget: int) -> Lattices:
-    """The lattices of some classes; a lattice as deep as the budget ends there."""
-    stack = stack_lattices(
-        [c.prior for c in classes], [c.threshold for c in classes], [c.reward for c in classes], depth
-    )
-    return stack.ended() if depth >= budget else stack
-
-
-def plain_lattices(classes: Sequence[TaskClass], depth: int) -> Lattices:
-    """The lattices of some classes, node by node: a stack of one would be lumped."""
-    if len(classes) > 1:
-        return stack_classes(classes, depth, ENDLESS)
-    one = classes[0].lattice(depth)
-    return Lattices(
-        one.first, one.child, one.reward[None], one.ceiling[None], one.prob[None], np.arange(one.nodes, dtype=np.int64)
-    )
 
 
 def no_delay_values(one: Lattices, lam: float) -> Floats:
@@ -89,7 +68,7 @@ def counts_of(classes: Sequence[TaskClass]) -> Floats:
 
 def highest_price(classes: Sequence[TaskClass]) -> float:
     """The most that labels can add to a fresh task, in expectation: nobody buys above it."""
-    roots = (stack_classes(piece, 1, ENDLESS) for piece in chunks(classes))
+    roots = (stack_classes(piece, 1) for piece in chunks(classes))
     return max(float((stack.ceiling[:, 0] - stack.reward[:, 0]).max()) for stack in roots)
 
 

@@ -30,13 +30,13 @@ import numpy as np
 from scipy.special import betainc, pdtr, pdtrc
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.beliefs.lattice import level_of, stack_lattices
+from nextlabel.beliefs.lattice import level_of
 from nextlabel.beliefs.simplex import deepest
 from nextlabel.errors import ProblemError
 from nextlabel.kernels.inputs import Grid, Steps, StepWeights
 from nextlabel.kernels.no_delay import EDGE_ROWS, no_delay
 from nextlabel.problem.problem import Problem
-from nextlabel.problem.tasks import whole
+from nextlabel.problem.tasks import stack_classes, whole
 
 #: Values within this of their limit count as settled.
 SETTLED = 1e-11
@@ -80,7 +80,7 @@ def worth_buying(problem: Problem) -> float:
         return inf
     depth = min(problem.budget, deepest(problem.answers, SAMPLE_NODES), 64)
     some = problem.classes[:: max(1, len(problem.classes) // SAMPLE_CLASSES)]
-    stack = stack_lattices([c.prior for c in some], [c.threshold for c in some], [c.reward for c in some], depth)
+    stack = stack_classes(some, depth)
     out, work = np.empty((len(some), 4)), np.empty((3, stack.nodes))
     no_delay(stack, problem.label_cost, np.zeros(depth + 1), work, out)
     return float(out[:, 1].max())

@@ -69,9 +69,9 @@ import numpy as np
 
 from nextlabel.arrays import Floats, Ints
 from nextlabel.errors import InputError
-from nextlabel.kernels.crowd_bellman import Chain as ChainArrays
-from nextlabel.kernels.crowd_bellman import push, solve_values
 from nextlabel.kernels.crowd_campaign import CrowdPlan
+from nextlabel.kernels.crowd_grid import Chain as ChainArrays
+from nextlabel.kernels.crowd_grid import push, solve_values
 from nextlabel.policies.base import Policy, ScoreTables, Setting
 from nextlabel.solve.crowd.cutting_planes import CuttingPlanes, Limits, shares_of
 

@@ -44,8 +44,7 @@ from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.fact import Fact
 from nextlabel.beliefs.rewards import Accuracy, Reward, Utility
 from nextlabel.errors import ProblemError
-from nextlabel.problem.problem import Problem
-from nextlabel.problem.workers import WorkerType
+from nextlabel.problem.problem import Problem, WorkerType
 from nextlabel.solve.bound import CERTIFIED, Bound
 from nextlabel.solve.crowd.relaxation import Relaxation, Types, relax
 from nextlabel.solve.crowd.single_task import LEAST_COST, Rewards

@@ -42,8 +42,17 @@ from scipy.special import expit, logit
 
 from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.prior import EPS
-from nextlabel.kernels.crowd_bellman import Chain, excess, push, solve_values
-from nextlabel.kernels.crowd_grid import SimplexGrid, fill_chain, fill_point_chain, place, place_at_points
+from nextlabel.kernels.crowd_grid import (
+    Chain,
+    SimplexGrid,
+    excess,
+    fill_chain,
+    fill_point_chain,
+    place,
+    place_at_points,
+    push,
+    solve_values,
+)
 from nextlabel.solve.crowd.cutting_planes import shares_of
 
 #: Log-odds are spaced evenly up to this; the last knots are 0 and 1.

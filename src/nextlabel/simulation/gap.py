@@ -16,29 +16,60 @@ max{0, A - c - lam}; on the edge V is the no-delay value, which the recursion do
 Past the sweep V = E[S after w labels] while arrivals are left, and E[R after w labels] when none is.
 Guarantee: B = E[reward] + E[sum over arrivals and tasks of best - (A - c - lam) of the label given] + unused prices,
 exactly, for any policy and any truncation. With a common price the last row is the limit. Infinite horizon only.
+
+Before a deadline V is that of prices by time (``solve.deadline``), for up to 16 classes.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.simplex import simplex
 from nextlabel.kernels.inputs import Lattices, make_grid
+from nextlabel.kernels.rollout import NO_GAP, NO_TIMED_GAP, GapTables, TimedGap
 from nextlabel.kernels.sweep import new_block, no_deadline, sweep_rows
-from nextlabel.problem.problem import Problem
-from nextlabel.problem.tasks import TaskClass
-from nextlabel.solve.relaxed import after_labels, no_delay_values, stack_classes
-from nextlabel.solve.truncation import SETTLED, Cut, over_own_lattice, state_columns
+from nextlabel.policies.base import Setting
+from nextlabel.policies.rollout_arrays import join_tables
+from nextlabel.problem.problem import Problem, in_units
+from nextlabel.problem.tasks import TaskClass, stack_classes
+from nextlabel.solve.bound import Bound
+from nextlabel.solve.deadline import TimedValues, can_be_timed, timed_values
+from nextlabel.solve.relaxed import after_labels, counts_of, no_delay_values
+from nextlabel.solve.truncation import SETTLED, Cut, make_cut, over_own_lattice, state_columns
 
 #: Arrivals left that are swept at once before the limit is tried.
 BLOCK = 64
 
 
-@dataclass(frozen=True, slots=True)
-class Advantage:
+def gap_tables(setting: Setting, bound: Bound) -> tuple[GapTables, float]:
+    """Tables at the bound's prices, and how much their own bound is above the one reported; none for many classes."""
+    problem, unit = in_units(setting.problem)
+    if problem.finite:
+        if not can_be_timed(problem):
+            return NO_GAP, 0.0
+        timed = timed_values(problem)
+        own = unit * (float(counts_of(problem.classes) @ timed.start) + timed.charge)
+        return NO_GAP._replace(timed=_timed_gap(setting, timed, unit)), own - bound.value
+    price = np.array([bound.price]) if bound.prices is None else bound.prices
+    cut = make_cut(problem, bound.cap, bound.flight)
+    parts = [_advantages(problem, entry, price / unit, cut, setting) for entry in problem.classes]
+    cores = [p.core for p in parts]
+    best = join_tables([p.past_best[0] for p in parts], [p.best[:, :, None] for p in parts], cores)
+    gain = join_tables([p.past_gain[0] for p in parts], [p.gain[:, :, None] for p in parts], cores)
+    past_best, past_gain = (np.concatenate(tables, axis=2) for tables in zip(*[p[3:5] for p in parts], strict=True))
+    gap = GapTables(
+        unit * np.ascontiguousarray(best[1][:, :, 0]), unit * np.ascontiguousarray(gain[1][:, :, 0]), best[2],
+        unit * past_best, unit * past_gain, np.broadcast_to(price, (problem.budget,)).astype(np.float64), NO_TIMED_GAP,
+    )  # fmt: skip
+    charged = float(price[0]) * problem.budget if len(price) == 1 else float(price.sum())
+    own = sum(entry.count * unit * one.value for entry, one in zip(problem.classes, parts, strict=True)) + charged
+    return gap, own - bound.value
+
+
+class _Advantage(NamedTuple):
     """Tables of one class over its own lattice; ``past_*`` (2, w, node): one arrival left, and more."""
 
     best: Floats
@@ -48,18 +79,11 @@ class Advantage:
     past_gain: Floats
     value: float
 
-    def times(self, factor: float) -> Advantage:
-        """The tables in another unit."""
-        return Advantage(
-            factor * self.best, factor * self.gain, self.core, factor * self.past_best, factor * self.past_gain,
-            factor * self.value,
-        )  # fmt: skip
 
-
-def advantages(problem: Problem, entry: TaskClass, prices: Floats, cut: Cut, flight: int, depth: int) -> Advantage:
-    """Tables at ``prices`` (one for all arrivals, or U) over the lattice of ``depth`` with up to ``flight``."""
-    own = simplex(entry.answers, depth)[0]
-    stack = stack_classes([entry], max(cut.depth, depth), problem.budget)
+def _advantages(problem: Problem, entry: TaskClass, prices: Floats, cut: Cut, setting: Setting) -> _Advantage:
+    """Tables at ``prices`` (one for all arrivals, or U)."""
+    flight, own = setting.flight, simplex(entry.answers, setting.depth)[0]
+    stack = stack_classes([entry], max(cut.depth, setting.depth), problem.budget)
     off = make_grid(stack.first, cut.cap, cut.flight).off
     cost = problem.label_cost
     lowest = float(prices.min()) + cost
@@ -76,7 +100,7 @@ def advantages(problem: Problem, entry: TaskClass, prices: Floats, cut: Cut, fli
     past_best = np.stack([free - ended, np.zeros_like(free)])[:, : flight + 1]
     gain -= cost
     past_gain = np.stack([np.diff(ended, axis=0), np.diff(free, axis=0)])[:, : flight + 1] - cost
-    return Advantage(
+    return _Advantage(
         best,
         gain,
         state_columns(make_grid(stack.first, cut.cap, cut.flight), stack.node_of, flight, own, edge=True),
@@ -134,3 +158,20 @@ def _sweep(problem: Problem, stack: Lattices, cut: Cut, prices: Floats, limit: F
     steps = no_deadline(problem.peak_rate, problem.completion_rate, grid.W)
     sweep_rows(stack, grid, steps, np.ascontiguousarray(prices[::-1, None]), rows, False, block, V, N)
     return V[:, :, 0]
+
+
+def _timed_gap(setting: Setting, solution: TimedValues, unit: float) -> TimedGap:
+    """Values by time of all classes, at the prices of ``solution``."""
+    stack, grid, cost = solution.solver.stack, solution.solver.sweeps.grid, setting.problem.label_cost
+    known = state_columns(grid, stack.node_of, setting.flight + 1, setting.own, edge=True)
+    columns = [np.where(known >= 0, known + b * grid.states, -1) for b in range(len(solution.value))]
+    return TimedGap(
+        tau=solution.tau,
+        value=np.ascontiguousarray(unit * np.concatenate(solution.value, axis=1)),
+        slope=np.ascontiguousarray(unit * np.concatenate(solution.slope, axis=2)),
+        price=unit * solution.price + cost,
+        column=np.concatenate(columns, axis=1),
+        worth=np.concatenate([view.after_flight(view.lattice.reward, more=1) for view in setting.views], axis=1),
+        mu=setting.problem.completion_rate,
+        cost=cost,
+    )

@@ -3,7 +3,7 @@
 Rules that count votes and fixed overlaps are played by ``simulation.replay``, rules that learn workers by
 ``simulation.crowd_replay``, with the identities of those who gave each label.
 
-How labels are replayed and judged, which rules and read-outs that takes by default, and which budgets are played.
+``BacktestOptions`` say how labels are replayed and judged; ``choose_budgets`` which budgets are played.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ answer that never occurs                         one task with one label of each
 tasks that differ less than chance alone makes   the likelihood rises with the weight for ever: MOST_WEIGHT
 ================================================ ===============================================================
 
-How well a learnt prior explains the labels: numbers of tasks as they are and as the prior expects them.
+How well it explains the labels: numbers of tasks as they are and as the prior expects them.
 
 ======== ========= ========= =====================================================================
 symbol   code      shape     meaning

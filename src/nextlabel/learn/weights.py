@@ -36,7 +36,7 @@ A prior on a wall can move along it, not through it. Away from every wall each w
 their sum only their ratios do; with an answer's share on its wall only their sum does. Standard errors and refits are
 taken in the directions that are left.
 
-Labels per task, equal tasks counted once: all that a prior can be learnt from when workers are exchangeable.
+``LabelCounts`` are labels per task, equal tasks counted once: all that a prior can be learnt from.
 
 ====== ========= ========= ==================================================================
 symbol code      shape     meaning
@@ -47,8 +47,7 @@ m_i    labels    (C,)      sum_j n_ij
 a_i    ones      (C,)      n_i1, with two answers
 ====== ========= ========= ==================================================================
 
-Tasks without labels teach nothing and are left out. Cost: one sort of the tasks; whatever is computed afterwards costs
-by the row; a million tasks with ten labels each have 11 rows.
+A million tasks with ten labels each have 11 rows.
 """
 
 from __future__ import annotations

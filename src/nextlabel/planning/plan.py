@@ -19,20 +19,18 @@ where the interpolated curve reaches the target, between ``needed_low`` and ``ne
 intervals do; ``needed_by_any`` is proved if workers are alike. The price is not: B(U) is above the best policy, and so
 may be flatter there than what that policy gains by a label.
 
-A plan with workers who differ: what a budget buys with these types of workers, and which of them are short.
+With workers who differ (``plan_with_workers``), whose policy is ``crowd``:
 
 ========= ============== ==========================================================================
 symbol    code           meaning
 ========= ============== ==========================================================================
 B(U)      bound          upper bound with these types of workers (``solve.crowd``), solved at each budget
 lam, nu   price, supply  its prices: of a label, and of the supply of each type
---        index          simulated value per task of the policy ``crowd``, cut at B(U), with half-widths
 ========= ============== ==========================================================================
 
 Prices that are solved at one budget bound every other one too, B(U') <= B(U) + lam (U' - U): the least of these lines
 says how many labels a target takes at least. The policy is simulated anew for each budget, because its prices depend on
-it. Guarantee: as the bound's, under what ``assumes`` says; the simulated values have 95% intervals.
-Cost: one bound and some campaigns per budget; nine budgets.
+it. Cost: one bound and some campaigns per budget; nine budgets.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ is still tied goes to the largest no-delay index, then to the lowest state.
 With a deadline the labels left are those that workers will come for, and what is in flight then is lost. With more
 kinds of tasks than tables can hold it is the index policy.
 
-Values of one task at several levels of the prices, on a problem no larger than it needs to be.
+The values come from a problem no larger than it needs to be:
 
 ========= ========= ============= ==================================================================================
 symbol    code      shape         meaning

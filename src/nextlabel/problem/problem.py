@@ -27,9 +27,8 @@ s      size    what is at stake in one task, the largest of the classes
 u      unit    1024^k, the power nearest to s
 ====== ======= =======================================================================
 
-For accuracy and squared error s is the range of the reward. A utility may have a range that has nothing to do with what
-a task is worth: a miss that costs 10^12 and happens once in 10^12 tasks. There s is the larger of abs(R) and
-ceiling - R before the first label.
+For accuracy and squared error s is the range of the reward; for a utility, whose range may have nothing to do with what
+a task is worth, the larger of abs(R) and ceiling - R before the first label.
 
     V(u R, u c) = u V(R, c):  a problem whose rewards and label cost are divided by u has the same policies.
 

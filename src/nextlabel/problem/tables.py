@@ -18,7 +18,7 @@ squared-error scale (1)                            SquaredError; short form ``"s
 
 Keys are checked here, numbers by the constructors.
 
-Types of workers as plain tables, the way problem files have them, and back.
+Types of workers:
 
 =========== ==================================================================
 key         meaning
@@ -31,9 +31,7 @@ count       workers who share them (1)
 cost        what a label costs (0)
 =========== ==================================================================
 
-Keys are checked here, numbers by ``WorkerType``.
-
-Problems as TOML files: reading, which refuses anything it does not understand, and writing.
+Whole problems as TOML files: reading refuses anything that it does not understand.
 """
 
 from __future__ import annotations

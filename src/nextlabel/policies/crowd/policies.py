@@ -21,17 +21,15 @@ w_k    weights  (plans,)   share of the tasks that follow plan k
     min over lam, nu >= 0 of  max_k { r_k - (lam + nu + cost) . u_k } + lam U + nu . N
 
 by the cutting planes of ``solve.crowd.cutting_planes``, whose dual variables are the weights. Plans of the solution
-before are the first cuts, evaluated anew for the tasks as they are now, so that solving again takes a few steps. The
-certified bound is another matter (``solve.crowd``): here nothing is proved, and more than two answers are a chain too
-(the chain below).
+before are the first cuts, evaluated anew for the tasks as they are now. The certified bound is another matter
+(``solve.crowd``): here nothing is proved, and more than two answers are a chain too.
 Guarantee: within ``gap`` of the chain's optimum per task. Cost: some 5 to 50 ms.
 
-The chain: the beliefs of one task as a chain of grid points, and where a label of each type of worker leads.
+The chain: beliefs of one task as grid points, and where a label of each type of worker leads.
 
 ====== ======= ========== =====================================================================================
 symbol code    shape      meaning
 ====== ======= ========== =====================================================================================
-C      answers --         number of answers
 p      grid    (G,)       two answers: P(truth = 1). More: u, the probability of the likeliest truth
 A      channel (M, C, C)  P(a worker of type m says y | truth c)
 a      right   (M,)       more than two answers: the accuracy of the worker who tells truths apart as well
@@ -46,15 +44,12 @@ probability a and wrong in every way alike, with the mean Bhattacharyya coeffici
 
     mean over c < d of sum_y sqrt(A[c, y] A[d, y])  =  2 sqrt(a e) + (C - 2) e,        e = (1 - a) / (C - 1).
 
-The likeliest truth is named with probability u a + (1 - u) e, another one otherwise. This is a bucketing of the beliefs
-by their largest probability: it decides who gets what, and claims nothing.
+This is a bucketing of the beliefs by their largest probability: it decides who gets what, and claims nothing.
 Guarantee: none for more than two answers; for two, the grid's. Cost: M G E.
 
-Types: workers of alike channels as one type, so that the relaxation has few prices however many workers there are.
-
-    sqrt-angles of the channels, first rounded to cells, then merged two by two: each time the pair whose merging moves
-    the channels least, weighed by the labels that they are expected to give (Ward).
-
+Types: workers of alike channels as one, so that the relaxation has few prices however many workers there are.
+Square-root angles of the channels, rounded to cells, are merged two by two: each time the pair whose merging moves the
+channels least, weighed by the labels that they are expected to give (Ward).
 Guarantee: deterministic; a heuristic. Cost: O(cells^2) per merge, some hundred cells whatever the number of workers.
 """
 

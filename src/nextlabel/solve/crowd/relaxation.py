@@ -22,25 +22,24 @@ a mixture of plans on the same grid, so that ``gap`` is what better prices could
 take off more.
 Cost: milliseconds for a few types and two answers, seconds for hundreds; see the modules called.
 
-Prices by an interior-point method on the whole linear program: for many types of workers, to the last digits.
+The interior-point method (Mehrotra's predictor and corrector) solves the whole linear program:
 
 ====== ======= ============ ==================================================================
 symbol code    shape        meaning
 ====== ======= ============ ==================================================================
 z      z       (M+1+S,)     nu, lam, V: kept strictly feasible, so that every iterate is a bound
-s, x   s, x    (rows,)      slacks and multipliers (``kernels.crowd_interior``)
+s, x   s, x    (rows,)      slacks and multipliers of the rows of A z >= c
 mu     mu      ()           mean of s x: what is left to gain, per row
 ====== ======= ============ ==================================================================
 
     min  sum_i x_0(i) V_i + lam U + sum_m nu_m N_m
     subject to    V >= R,    V >= T_m V - lam - nu_m - cost_m for every m,    lam >= 0,    nu >= 0
 
-Mehrotra's predictor and corrector. The multipliers of the labels are tasks that take them: state by state, their shares
-are a plan that draws the next type by lot, whose value is the lower bound. SciPy's HiGHS, given the same program, takes
-0.3 to 7 times as long: twice from 64 types on where labels are plenty, seven times with three answers, which is why
-this method stays.
+The multipliers of the labels are tasks that take them: state by state, their shares are a plan that draws the next type
+by lot, whose value is the lower bound. SciPy's HiGHS, given the same program, takes 0.3 to 7 times as long: twice from
+64 types on where labels are plenty, seven times with three answers, which is why this method stays.
 Guarantee: the plan is feasible for the relaxation on the grid, so that value and lower bound are proved apart from it.
-Cost: 40 to 80 iterations, whatever the number of types; see ``kernels.crowd_interior`` for one of them.
+Cost: 40 to 80 iterations, whatever the number of types.
 """
 
 from __future__ import annotations

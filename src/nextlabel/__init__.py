@@ -18,8 +18,8 @@ if TYPE_CHECKING:  # for type checkers and editors; tests/test_public_names.py c
     from nextlabel import priors as priors
     from nextlabel import results as results
     from nextlabel import rewards as rewards
+    from nextlabel.backtesting.backtest import BacktestOptions as BacktestOptions
     from nextlabel.backtesting.backtest import backtest as backtest
-    from nextlabel.backtesting.play import BacktestOptions as BacktestOptions
     from nextlabel.beliefs.beta import Beta as Beta
     from nextlabel.campaigns.facade import Campaign as Campaign
     from nextlabel.client.client import AsyncClient as AsyncClient
@@ -58,8 +58,7 @@ if TYPE_CHECKING:  # for type checkers and editors; tests/test_public_names.py c
 #: The modules that have the names; ``rates`` is called ``estimate_rates`` there.
 _HOMES = {
     "nextlabel": "errors policies priors results rewards",
-    "nextlabel.backtesting.backtest": "backtest",
-    "nextlabel.backtesting.play": "BacktestOptions",
+    "nextlabel.backtesting.backtest": "BacktestOptions backtest",
     "nextlabel.beliefs.beta": "Beta",
     "nextlabel.campaigns.facade": "Campaign",
     "nextlabel.client.client": "AsyncClient Client",

@@ -17,7 +17,7 @@ from nextlabel.crowd.numbers import LearntNumbers
 from nextlabel.files.labels import LabelSummary, LabelTable
 from nextlabel.learn.priors import LearntPrior
 from nextlabel.learn.rates import Rates
-from nextlabel.planning.result import Plan
+from nextlabel.planning.report import Plan
 from nextlabel.problem.tasks import ItemScores
 from nextlabel.simulation.crowd_replay import CrowdReplayed
 from nextlabel.simulation.study import Study

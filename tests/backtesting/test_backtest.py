@@ -9,9 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nextlabel.backtesting.backtest import backtest
+from nextlabel.backtesting.backtest import BacktestOptions, backtest
 from nextlabel.backtesting.pilot import hold_out
-from nextlabel.backtesting.play import BacktestOptions
 from nextlabel.backtesting.readout import accuracy_of, decisions, with_all_labels
 from nextlabel.backtesting.report import (
     assumptions,

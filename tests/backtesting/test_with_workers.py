@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nextlabel.backtesting.backtest import backtest
-from nextlabel.backtesting.play import BacktestOptions, default_replications
+from nextlabel.backtesting.backtest import BacktestOptions, backtest, default_replications
 from nextlabel.backtesting.readout import by_scores, collected_labels, everything, votes_of
 from nextlabel.backtesting.report import assumptions, backtest_report, sentences, verdicts
 from nextlabel.backtesting.result import Backtest

@@ -15,7 +15,7 @@ from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.dirichlet import Dirichlet
 from nextlabel.errors import InputError
 from nextlabel.kernels.events import arrival_after
-from nextlabel.kernels.limit_index import least_limit_index, new_workspace
+from nextlabel.kernels.no_delay import least_limit_index, new_workspace
 from nextlabel.kernels.ranked_tasks import sift
 from nextlabel.policies.base import ClassView, StaticPolicy
 from nextlabel.policies.index import Index

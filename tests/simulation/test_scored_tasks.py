@@ -7,7 +7,7 @@ import pytest
 
 from nextlabel.arrays import Floats
 from nextlabel.beliefs.rewards import Accuracy, Reward, SquaredError, Utility
-from nextlabel.kernels.limit_index import new_workspace
+from nextlabel.kernels.no_delay import new_workspace
 from nextlabel.kernels.ranked_tasks import BETA, COIN, OF_CLASS, RankedTasks, first_answer, task_score
 from nextlabel.policies.index import Index
 from nextlabel.policies.registry import make_policy

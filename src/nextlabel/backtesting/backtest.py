@@ -16,45 +16,518 @@ without gold, against what all recorded labels say together, which flatters ever
 Guarantee: exact for these recorded labels up to the orders replayed; intervals cover other orders and other tasks of
 the same kind (``curves``), not another crowd. Cost: one campaign per policy and replication, and one fit of the workers
 per replication and budget.
+
+Rules that count votes and fixed overlaps are played by ``simulation.replay``, rules that learn workers by
+``simulation.crowd_replay``, with the identities of those who gave each label.
+``BacktestOptions`` say how labels are replayed and judged; ``choose_budgets`` which budgets are played.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from time import perf_counter
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed
 
+from nextlabel.arrays import Floats, Ints
 from nextlabel.backtesting.pilot import PilotFit, from_all_labels, hold_out
-from nextlabel.backtesting.play import (
-    COUNTING_REPLICATIONS,
-    CROWD,
-    PILOT,
-    BacktestOptions,
-    Play,
-    accuracies,
-    check_times,
-    choose_budgets,
-    default_replications,
-    each_once,
-    play_counting,
-    play_with_workers,
-    savings,
+from nextlabel.backtesting.readout import (
+    COUNTING,
+    FITS,
+    READOUTS,
+    CollectedReadout,
+    accuracy_of,
+    beliefs_of,
+    by_dawid_skene,
+    by_scores,
+    collected_labels,
+    decisions,
+    everything,
+    needs_crowdkit,
+    posteriors_of,
+    votes_of,
+    winners,
+    with_all_labels,
 )
-from nextlabel.backtesting.readout import beliefs_of, everything, needs_crowdkit, winners, with_all_labels
-from nextlabel.backtesting.result import Backtest
+from nextlabel.backtesting.result import Backtest, Curve, Key, PolicyAccuracy, Saving, resampled, saving
+from nextlabel.beliefs.lattice import triangle_counts
 from nextlabel.beliefs.prior import Prior
 from nextlabel.errors import InputError
 from nextlabel.files.labels import Gold, LabelTable, as_label_table, read_gold
 from nextlabel.policies.base import Policy
 from nextlabel.policies.crowd.policies import WorkerPolicy
+from nextlabel.policies.index import Index
 from nextlabel.policies.registry import make_policy
-from nextlabel.problem.problem import as_prior
+from nextlabel.problem.estimate import Estimate
+from nextlabel.problem.problem import Problem, as_prior
+from nextlabel.prose import counted
+from nextlabel.simulation.crowd_replay import REPLAYS, CrowdRecord, CrowdReplayed, replay_crowd
 from nextlabel.simulation.engine import Engine
-from nextlabel.simulation.replay import Recorded, ReplaySetup, to_recorded
-from nextlabel.solve.progress import Progress
+from nextlabel.simulation.replay import (
+    ARRIVALS,
+    AT_ONCE_RATE,
+    FIXED,
+    ORDERS,
+    TIES,
+    Outcomes,
+    Recorded,
+    ReplaySetup,
+    accuracy_of_tally,
+    credits,
+    replay_overlaps,
+    replay_policy,
+    to_recorded,
+)
+from nextlabel.solve.index import index_table
+from nextlabel.solve.progress import Progress, part
+
+#: Policies that learn workers as labels come in; counting policies that are compared with them, and without them.
+CROWD = ("crowd", "crowd-uncertainty")
+BESIDE_CROWD = ("index",)
+WITHOUT_WORKERS = ("index", "okg", "okg-pending", "ucb1-tuned", "uncertainty", "uniform")
+#: Tasks held out for a prior where one is needed and all labels together may not give it.
+PILOT = 50
+#: Replays of each policy where votes are counted; with workers as many as this many labels allow, in these limits.
+COUNTING_REPLICATIONS, CROWD_LABELS, LEAST_REPLICATIONS, MOST_REPLICATIONS = 200, 100_000, 4, 10
+
+
+@dataclass(frozen=True, slots=True)
+class BacktestOptions:
+    """How labels are replayed and judged.
+
+    ``replay``: "task-first", "worker-first" or "timed", and ``turn_away``: whether workers may be; both are for
+    policies that learn workers. ``pilot`` tasks are held out to learn the prior of counting policies by ``method``
+    ("moments", "ml" or "mixture"), unless a prior is given; None: 50 where workers are not known, else none. With the
+    usual rates labels come back at once; ``order`` of a task's labels: "random", "file" or "reversed"; ``ties`` count
+    "half", or are decided "positive" or "negative"; ``readouts``: "workers", "posterior", "majority", "dawid-skene".
+    """
+
+    pilot: int | None = None
+    method: str = "moments"
+    arrival_rate: float = ARRIVALS
+    completion_rate: float = AT_ONCE_RATE
+    order: str = "random"
+    ties: str = "half"
+    readouts: Sequence[str] | None = None
+    replay: str = "task-first"
+    turn_away: bool = False
+
+    def __post_init__(self) -> None:
+        for what, given, known in (
+            ("order", self.order, ORDERS),
+            ("ties", self.ties, TIES),
+            ("replay", self.replay, REPLAYS),
+        ):
+            if given not in known:
+                raise InputError(f"{what} {given!r} is not known.", f"Use one of {', '.join(known)}.")
+        for name in self.readouts or ():
+            if name not in READOUTS:
+                raise InputError(f"read-out {name!r} is not known.", f"Use one of {', '.join(READOUTS)}.")
+        each_once("read-out", self.readouts or ())
+        if self.turn_away and self.replay == "task-first":
+            raise InputError(
+                "nobody can be turned away when tasks are named first.",
+                "Add --replay worker-first (or timed), or leave --turn-away out.",
+            )
+
+    @property
+    def at_once(self) -> bool:
+        """Whether labels come back at once."""
+        return self.arrival_rate / self.completion_rate < 1e-3
+
+    def default_policies(self, workers: bool, answers: int) -> tuple[str, ...]:
+        """The policies of a set whose workers are known or not."""
+        if not workers or not self._plain:
+            return WITHOUT_WORKERS
+        return (*CROWD, *(BESIDE_CROWD if answers == 2 and self.replay == "task-first" else ()))
+
+    def default_readouts(self, crowd: bool) -> tuple[str, ...]:
+        """The read-outs of policies that learn workers, or of those that count."""
+        return ("workers", "majority") if crowd else COUNTING
+
+    @property
+    def _plain(self) -> bool:
+        """Whether policies that learn workers can be played like this."""
+        return self.at_once and self.order == "random" and self.ties == "half"
+
+    def check_crowd(self, names: Sequence[str], learners: bool) -> None:
+        """Refuse what policies that learn workers are not replayed with."""
+        if not learners and self.replay != "task-first":
+            raise InputError(
+                f"--replay {self.replay} is for policies that learn workers: {', '.join(CROWD)}.",
+                "Add one with --policy, or leave --replay out.",
+            )
+        for wrong, what in (
+            (not self.at_once, "labels in flight at a given rate: real times are replayed with --replay timed"),
+            (self.order != "random", f"the order {self.order!r}: their labels come in random order"),
+            (self.ties != "half", f"ties decided as {self.ties!r}: theirs count half"),
+        ):
+            if wrong and names:
+                raise InputError(f"{names[0]} is not replayed with {what}.", "Leave that out, or this policy.")
+
+
+def default_replications(labels: int) -> int:
+    """Replays of each policy that learns workers: fewer of large sets, whose tasks say more than their orders."""
+    return max(LEAST_REPLICATIONS, min(MOST_REPLICATIONS, CROWD_LABELS // max(1, labels)))
+
+
+def each_once(what: str, names: Sequence[str]) -> None:
+    """Refuse a name that is given twice."""
+    for name in names:
+        if list(names).count(name) > 1:
+            raise InputError(f"{what} {name!r} is given twice.", "Give each one once.")
+
+
+LABELS_PER_TASK = (2.0, 3.0, 4.0, 5.0)
+#: Budgets of the grid, and labels per task up to which it goes if there are so many.
+POINTS, LARGEST_OVERLAP = 25, 7
+#: Labels per task of the grid of policies whose every budget is a campaign of its own; finest where most is saved.
+CROWD_GRID = (1.0, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 5.0, 7.0)
+#: An overlap is compared with if so many of the tasks have the labels for it.
+ENOUGH_TASKS = 0.5
+
+
+def choose_budgets(
+    setting: ReplaySetup,
+    labels_per_task: Sequence[float] | None,
+    budgets: Sequence[int] | None,
+    *,
+    crowd: bool = False,
+) -> tuple[list[int], list[int], tuple[int, ...]]:
+    """Budgets asked for, the grid with them, and the overlaps to compare with; ``crowd``: a coarser grid."""
+    K, most = len(setting.recorded), setting.most_labels
+    if budgets is not None:
+        asked = sorted(set(budgets))
+    elif labels_per_task is not None:
+        asked = sorted({round(x * K) for x in labels_per_task})
+    else:
+        asked = [round(x * K) for x in LABELS_PER_TASK if x * K <= most] or [most]
+    for U in asked:
+        if not 1 <= U <= most:
+            raise InputError(
+                f"a budget of {U:,} labels ({U / K:.3g} per task) is asked for, and the {K:,} replayed tasks have "
+                f"{most:,} ({most / K:.3g} per task).",
+                "Give fewer, e.g. --labels-per-task 3.",
+            )
+    top = max(asked[-1], min(LARGEST_OVERLAP * K, most))
+    even = np.linspace(min(K, asked[0]), top, POINTS)
+    if crowd:
+        even = np.array([x * K for x in CROWD_GRID if x * K <= top])
+    grid = np.unique(np.append(np.round(even), asked)).astype(np.int64)
+    counts = setting.recorded.counts
+    odd = range(1, min(setting.depth, -(-top // K)) + 1, 2)
+    return asked, grid.tolist(), tuple(k for k in odd if k == 1 or (counts >= k).mean() >= ENOUGH_TASKS)
+
+
+#: Replications in which every task is followed, and cells of the table that this makes.
+MOST_FOLLOWED, MOST_CELLS = 20, 10_000_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlayedRule:
+    """One rule over rising budgets (for overlaps: numbers of labels per task), with the labels that it used."""
+
+    name: str
+    budgets: Ints
+    used: Floats
+    curves: dict[str, Curve] = field(default_factory=dict)
+    #: (B,) the accuracy that the model behind a read-out expects after these labels, where it has an opinion.
+    believed: dict[str, Floats] = field(default_factory=dict)
+
+
+def followed(tasks: int, budgets: int, replications: int) -> int:
+    """Replications whose tasks can be followed one by one."""
+    return max(2, min(MOST_FOLLOWED, replications, MOST_CELLS // max(1, tasks * budgets)))
+
+
+def judged(recorded: Recorded) -> Ints:
+    """Rows of the tasks whose truth is known."""
+    return np.flatnonzero(recorded.gold >= 0)
+
+
+def count_votes(setting: ReplaySetup, played: Outcomes, readouts: Iterable[str], ties: str) -> PlayedRule:
+    """Curves of the read-outs that look at a task's counts alone."""
+    rows = judged(setting.recorded)
+    curves, truth = {}, setting.recorded.gold[rows]
+    for readout in readouts:
+        credit = credits(decisions(readout, setting.prior, setting.threshold, setting.depth), ties)
+        by_task = np.mean([credit[each[:, rows].T, truth[:, None]] for each in played.ends], axis=0)
+        curves[readout] = Curve(accuracy_of_tally(played.tally, credit), by_task)
+    above = setting.prior.above(setting.threshold, *triangle_counts(setting.depth))
+    many = played.tally.sum(axis=(0, 3))
+    believed = many @ np.maximum(above, 1.0 - above) / np.maximum(many.sum(axis=1), 1)
+    return PlayedRule(played.name, played.budgets, played.used.mean(axis=0), curves, {"posterior": believed})
+
+
+def collected_curve(
+    setting: ReplaySetup, budgets: Ints, taken: Ints, read_out: CollectedReadout, only: Sequence[int] | None
+) -> Curve:
+    """The curve of a read-out that sees who gave which label, at some budgets (nan at the others).
+
+    ``taken`` (replications, budgets, K) are the labels of each task.
+    """
+    rows = judged(setting.recorded)
+    by_order = np.full(taken.shape[:2], np.nan)
+    by_task = np.zeros((len(rows), len(budgets)))
+    for rep, each in enumerate(taken):
+        drawn = setting.drawn(rep)
+        for b, U in enumerate(budgets.tolist()):
+            if only is None or U in only:
+                right = read_out(drawn, each[b])[rows]
+                by_order[rep, b] = right.mean()
+                by_task[:, b] += right / len(taken)
+    return Curve(by_order, by_task)
+
+
+@dataclass(frozen=True, slots=True)
+class Play:
+    """What is played: the setting, options, budgets asked for, all budgets, overlaps, replications."""
+
+    setting: ReplaySetup
+    options: BacktestOptions
+    readouts: tuple[str, ...]
+    asked: list[int]
+    grid: list[int]
+    overlaps: tuple[int, ...]
+    replications: int
+    engine: Engine | None = None
+
+    def replay(self, policy: Policy, keep: int, progress: Progress | None) -> Outcomes:
+        """A policy that counts votes; one that is planned for one budget plays only those asked for."""
+        budgets = self.asked if policy.planned_ahead else self.grid
+        return replay_policy(
+            self.setting, for_budgets(self.setting, policy, budgets[-1]), budgets, self.replications, keep=keep,
+            engine=self.engine, progress=progress,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """Every policy, the fixed overlaps, and the accuracy that all labels have by each read-out."""
+
+    rules: list[PlayedRule]
+    fixed: PlayedRule
+    ceilings: dict[str, float]
+
+
+def play_counting(play: Play, policies: Sequence[Policy], progress: Progress | None) -> Played:
+    """Policies that count votes, on labels whose givers are not looked at, save by Dawid-Skene."""
+    setting, pool, ties = play.setting, play.setting.recorded, play.options.ties
+    counting = [name for name in COUNTING if name in play.readouts or name == "posterior"]
+    keep = followed(len(pool), len(play.grid), play.replications)
+    outcomes = [
+        play.replay(policy, keep, part(progress, k, len(policies) + ("dawid-skene" in play.readouts)))
+        for k, policy in enumerate(policies)
+    ]
+    outcomes.append(replay_overlaps(setting, play.overlaps, play.replications, keep=keep, engine=play.engine))
+    rules = [count_votes(setting, one, counting, ties) for one in outcomes]
+    ceilings = {
+        name: accuracy_of(with_all_labels(name, pool, setting.prior, setting.threshold), pool.gold, ties)
+        for name in counting
+        if name in play.readouts
+    }
+    if "dawid-skene" in play.readouts:
+        read_out = by_dawid_skene(pool, ties)
+        ceilings["dawid-skene"] = float(read_out(*everything(pool))[judged(pool)].mean())
+        for one, rule in zip(outcomes, rules, strict=True):
+            only = None if one.name == FIXED else play.asked
+            rule.curves["dawid-skene"] = collected_curve(setting, one.budgets, one.taken[:FITS], read_out, only)
+    return Played(rules[:-1], rules[-1], ceilings)
+
+
+def play_with_workers(
+    play: Play, policies: Sequence[Policy], crowd: Sequence[Policy], table: LabelTable | None, progress: Progress | None
+) -> Played:
+    """Policies that learn workers, policies that count votes, and fixed overlaps, read out by who gave which label."""
+    setting, pool, steps = play.setting, play.setting.recorded, len(crowd) + len(policies)
+    learners = play_crowd_policies(play, crowd, table, _share(progress, len(crowd), steps))
+    readouts = collected_readouts(play)
+    each = np.stack([np.minimum(pool.counts, k) for k in play.overlaps])
+    fixed = PlayedRule(FIXED, np.array(play.overlaps), each.sum(axis=1).astype(np.float64))
+    rules, taken = [fixed], [np.tile(each, (play.replications, 1, 1))]
+    for k, policy in enumerate(policies):
+        one = play.replay(policy, play.replications, part(progress, len(crowd) + k, steps))
+        rules.append(count_votes(setting, one, [name for name in COUNTING if name in play.readouts], "half"))
+        taken.append(one.taken)
+    for rule, some in zip(rules, taken, strict=True):
+        for name, read_out in readouts.items():
+            if name not in rule.curves:
+                few = some[:FITS] if name == "dawid-skene" else some
+                only = play.asked if name == "dawid-skene" and rule is not fixed else None
+                rule.curves[name] = collected_curve(setting, rule.budgets, few, read_out, only)
+    ceilings = {name: float(read(*everything(pool))[judged(pool)].mean()) for name, read in readouts.items()}
+    return Played([*learners, *rules[1:]], rules[0], ceilings)
+
+
+def _share(progress: Progress | None, done: int, of: int) -> Progress | None:
+    """Progress of the first ``done`` of ``of`` equal pieces, together."""
+    return None if progress is None or done == 0 else lambda fraction: progress(fraction * done / of)
+
+
+def collected_readouts(play: Play) -> dict[str, CollectedReadout]:
+    """The read-outs asked for, as functions of the labels collected."""
+    pool = play.setting.recorded
+    known: dict[str, Callable[[], CollectedReadout]] = {
+        "workers": lambda: by_scores(pool, beliefs_of),
+        "majority": lambda: by_scores(pool, votes_of),
+        "posterior": lambda: by_scores(pool, partial(posteriors_of, play.setting.prior, play.setting.threshold)),
+        "dawid-skene": lambda: by_dawid_skene(pool, play.options.ties),
+    }
+    return {name: known[name]() for name in play.readouts if name in known}
+
+
+#: Labels of one task that the index models in full, and its accuracy; less of both when many labels are in flight.
+CAP, TOLERANCE = 12, 1e-6
+MANY_IN_FLIGHT, SMALLER_CAP, LOOSER = 5.0, 6, 1e-4
+
+
+def for_budgets(setting: ReplaySetup, policy: Policy, budget: int) -> Policy:
+    """The policy as it is; the index with one table for every budget up to that one, for all numbers of labels."""
+    if not isinstance(policy, Index) or policy.table is not None:
+        return policy
+    one = Problem.identical(
+        len(setting.recorded), budget, setting.prior, setting.threshold,
+        arrival_rate=setting.arrival_rate, completion_rate=setting.completion_rate,
+    )  # fmt: skip
+    many = one.rho >= MANY_IN_FLIGHT
+    table = index_table(
+        one, cap=min(setting.depth, SMALLER_CAP if many else CAP), tolerance=LOOSER if many else TOLERANCE
+    )
+    return Index(replace(table, classes=table.classes * len(setting.kinds)), name=policy.name)
+
+
+def play_crowd_policies(
+    play: Play, policies: Sequence[Policy], table: LabelTable | None, progress: Progress | None
+) -> list[PlayedRule]:
+    """One rule for each policy that learns workers, read out by workers and by majority."""
+    if not policies:
+        return []
+    how, record = play.options, crowd_record(play.setting.recorded, table)
+    # One campaign serves all budgets, if the policy does the same whatever the budget is; or else one each.
+    alone = [policy.planned_ahead or how.replay != "task-first" for policy in policies]
+    work = [
+        (policy, some)
+        for policy, apart in zip(policies, alone, strict=True)
+        for some in ([[U] for U in play.grid] if apart else [play.grid])
+    ]
+
+    def replayed(policy: Policy, some: Sequence[int]) -> list[CrowdReplayed]:
+        return replay_crowd(
+            record, [policy], some, replay=how.replay, turn_away=how.turn_away, replications=play.replications,
+            seed=play.setting.seed,
+        )  # fmt: skip
+
+    found: list[CrowdReplayed] = []
+    parallel = Parallel(n_jobs=(play.engine or Engine()).jobs, backend="threading", return_as="generator")
+    for k, one in enumerate(parallel(delayed(replayed)(policy, some) for policy, some in work)):
+        found += one
+        if progress is not None:
+            progress((k + 1) / len(work))
+    rows = judged(play.setting.recorded)
+    return [_rule(one.name, [each for each in found if each.policy == one.name], rows) for one in policies]
+
+
+def crowd_record(pool: Recorded, table: LabelTable | None) -> CrowdRecord:
+    """The replayed tasks' labels in the order of the file, with their times if the table has them."""
+    if table is not None and table.tasks == pool.tasks:
+        return CrowdRecord.from_table(table, pool.gold)
+    return CrowdRecord(collected_labels(pool, *everything(pool)), pool.gold, pool.tasks)
+
+
+def check_times(table: LabelTable | None) -> None:
+    """Refuse to replay times that are not known."""
+    for what, flag, times in (
+        ("begun", "--assigned-column", None if table is None else table.assigned_at),
+        ("handed in", "--submitted-column", None if table is None else table.submitted_at),
+    ):
+        if times is None or not np.isfinite(times).all():
+            lacking = 0 if times is None else int(np.count_nonzero(~np.isfinite(times)))
+            missing = counted(lacking, "label lacks", "labels lack") if lacking else "no label has"
+            raise InputError(
+                f"--replay timed needs to know when every label was {what}, and {missing} that time.",
+                f"Name the column with {flag}, or use --replay worker-first.",
+            )
+
+
+def _rule(name: str, found: Sequence[CrowdReplayed], rows: Ints) -> PlayedRule:
+    ordered = sorted(found, key=lambda one: one.budget)
+    curves = {
+        readout: Curve(
+            np.stack([one.accuracies(readout) for one in ordered], axis=1),
+            np.stack([one.right[readout][:, rows].mean(axis=0) for one in ordered], axis=1),
+        )
+        for readout in ordered[0].right
+    }
+    return PlayedRule(
+        name,
+        np.array([one.budget for one in ordered], dtype=np.int64),
+        np.array([one.labels_used.mean() for one in ordered], dtype=np.float64),
+        curves,
+        {"workers": np.array([one.expected.mean() for one in ordered], dtype=np.float64)},
+    )
+
+
+def accuracies(
+    played: PlayedRule, readout: str, tasks: int, asked: Sequence[int], rivals: Sequence[PlayedRule | None]
+) -> list[PolicyAccuracy]:
+    """One policy's accuracy by one read-out at each of its budgets, paired with the rivals': index, first policy."""
+    out = []
+    curve = played.curves.get(readout)
+    for b, U in enumerate(played.budgets.tolist() if curve is not None else ()):
+        if curve is None or not curve.known(b):
+            continue
+        index, first = (_difference(played, other, readout, b) for other in rivals)
+        used = float(played.used[b])
+        out.append(
+            PolicyAccuracy(
+                policy=played.name if played.name != FIXED else f"overlap {U}",
+                readout=readout,
+                budget=U,
+                labels_per_task=used / tasks,
+                labels_used=used,
+                accuracy=curve.at(b),
+                minus_index=index,
+                minus_first=first,
+                believed=float(played.believed[readout][b]) if readout in played.believed else None,
+                asked=U in asked,
+            )
+        )
+    return out
+
+
+def _difference(played: PlayedRule, rival: PlayedRule | None, readout: str, b: int) -> Estimate | None:
+    """Accuracy less the rival's with the same budget, if that was played and read out the same way."""
+    U = int(played.budgets[b])
+    if rival is None or rival is played or readout not in rival.curves or U not in rival.budgets:
+        return None
+    other, at = rival.curves[readout], rival.budgets.tolist().index(U)
+    return played.curves[readout].minus(other, b, at) if other.known(at) else None
+
+
+def savings(found: Sequence[PlayedRule], fixed: PlayedRule, seed: int) -> list[Saving]:
+    """Labels saved against every fixed overlap, by each read-out against each, where whole curves are known."""
+    some: dict[Key, Curve] = {
+        (one.name, readout): curve
+        for one in (*found, fixed)
+        for readout, curve in one.curves.items()
+        if all(curve.known(b) for b in range(len(one.budgets)))
+    }
+    drawn, out = resampled(some, seed), []
+    overlaps = [(b, k) for b, k in enumerate(fixed.budgets.tolist()) if k > 1]
+    for one in found:
+        for key in [key for key in some if key[0] == one.name]:
+            for b, k in overlaps:
+                for other in [other for name, other in some if name == fixed.name]:
+                    level, levels = float(some[fixed.name, other].mean[b]), drawn[fixed.name, other][:, b]
+                    labels = float(fixed.used[b])
+                    numbers = saving(one.used, some[key].mean, drawn[key], level, levels, labels)
+                    rest: dict[str, object] = dict(numbers)
+                    out.append(Saving(one.name, key[1], k, other, level, labels, **rest))  # type: ignore[arg-type]
+    return out
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from nextlabel.campaign.new_tasks import LEAST_SCORE
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.errors import InputError
 from nextlabel.kernels.inputs import TIED
-from nextlabel.kernels.limit_index import least_limit_index, new_workspace
+from nextlabel.kernels.no_delay import least_limit_index, new_workspace
 from nextlabel.policies.auto import Auto
 from nextlabel.policies.base import ClassView, StaticPolicy
 from nextlabel.policies.by_score import Scores
@@ -153,6 +153,6 @@ def score_of_state(config: CampaignSettings, prior: Prior, labels: int, state: T
 
 @lru_cache(maxsize=4096)
 def facts_of(config: CampaignSettings, prior: Prior, depth: int) -> Floats:
-    """Rewards and cumulative probabilities of the answers, as ``kernels.limit_index`` has them."""
+    """Rewards and cumulative probabilities of the answers, as ``kernels.no_delay`` has them."""
     lattices = stack_classes([config.class_of(prior)], depth, lumped=False)
     return np.column_stack([lattices.reward[0], np.cumsum(lattices.prob[0, :, :-1], axis=1)])

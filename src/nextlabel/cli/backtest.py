@@ -139,8 +139,8 @@ def backtest(
         truth = None if gold is None else read_gold(gold, table, task=task_column, label=label_column)
     read = say_read(table.report, *([] if truth is None else [truth]))
     with working(f"Replaying {labels}") as progress:
+        from nextlabel.backtesting.backtest import BacktestOptions
         from nextlabel.backtesting.backtest import backtest as run_backtest
-        from nextlabel.backtesting.play import BacktestOptions
         from nextlabel.simulation.engine import Engine
 
         found = run_backtest(

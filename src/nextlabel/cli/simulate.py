@@ -102,8 +102,7 @@ def simulate(
         from nextlabel.policies.registry import make_policy
         from nextlabel.simulation.crowd import turned_bound
         from nextlabel.simulation.engine import Engine
-        from nextlabel.simulation.report import difference_rows, policy_rows, study_report
-        from nextlabel.simulation.study import default_replications
+        from nextlabel.simulation.study import default_replications, difference_rows, policy_rows, study_report
         from nextlabel.simulation.study import simulate as run_study
         from nextlabel.solve.bound import upper_bound
 

@@ -28,7 +28,7 @@ import numpy as np
 from nextlabel.arrays import Floats, Ints
 from nextlabel.kernels.inputs import TIED
 from nextlabel.kernels.jit import jit
-from nextlabel.kernels.limit_index import Workspace, answer_chance, least_limit_index
+from nextlabel.kernels.no_delay import Workspace, answer_chance, least_limit_index
 
 #: What a lot takes off a score: far below TIED.
 JITTER = 1e-12

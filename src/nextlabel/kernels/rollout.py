@@ -83,7 +83,7 @@ from nextlabel.kernels.events import (
     uniform,
 )
 from nextlabel.kernels.jit import jit, uncounted
-from nextlabel.kernels.limit_index import Workspace, new_workspace
+from nextlabel.kernels.no_delay import Workspace, new_workspace
 from nextlabel.kernels.ranked_tasks import JITTER, OF_CLASS, RankedTasks, ranked_answer, sift, task_score, tied
 
 

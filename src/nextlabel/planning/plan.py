@@ -45,7 +45,7 @@ import numpy as np
 
 from nextlabel.arrays import Floats, Ints
 from nextlabel.errors import InputError
-from nextlabel.planning.result import OF_TYPES, Money, Plan, needed_labels
+from nextlabel.planning.report import OF_TYPES, Money, Plan, needed_labels
 from nextlabel.policies.auto import Auto
 from nextlabel.policies.base import Policy
 from nextlabel.policies.index import Index

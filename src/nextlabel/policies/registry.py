@@ -10,6 +10,7 @@ from pathlib import Path
 
 from nextlabel.errors import InputError
 from nextlabel.policies.auto import Auto
+from nextlabel.policies.bandits import APT, LSA, UCB1Tuned, UCB1TunedLiteral
 from nextlabel.policies.base import Policy
 from nextlabel.policies.crowd.policies import Crowd, CrowdUncertainty, WorkerPolicy
 from nextlabel.policies.index import Index
@@ -18,8 +19,6 @@ from nextlabel.policies.okg import KG, OKG, KGRandom, OKGIdle, OKGPending
 from nextlabel.policies.overlap import Overlap
 from nextlabel.policies.random import Random
 from nextlabel.policies.thompson import Thompson
-from nextlabel.policies.thresholding import APT, LSA
-from nextlabel.policies.ucb import UCB1Tuned, UCB1TunedLiteral
 from nextlabel.policies.uncertainty import Uncertainty
 from nextlabel.policies.uniform import Uniform
 

@@ -40,7 +40,7 @@ from scipy.special import gammaincinv
 
 from nextlabel.arrays import Bools, Floats, Ints
 from nextlabel.kernels.inputs import make_grid
-from nextlabel.kernels.limit_index import limit_indices
+from nextlabel.kernels.no_delay import limit_indices
 from nextlabel.kernels.sweep import (
     Block,
     Brackets,

@@ -19,7 +19,10 @@ def digits() -> dict[str, list[float]]:
     found: dict[str, list[float]] = {}
     for name, horizon in (("endless", float("inf")), ("horizon", 20.0)):
         problem = nl.Problem.identical(tasks=2, budget=2, horizon=horizon)
-        bound, table = nl.upper_bound(problem, cap=2, flight=1), nl.index_table(problem, cap=2, flight=1)
+        bound, table = (
+            nl.upper_bound(problem, cap=2, flight=1),
+            nl.index_table(problem, cap=2, flight=1, tolerance=1e-2),
+        )
         study = simulate(problem, ["index", "thompson"], replications=2, seed=1)
         found[name] = [bound.value, bound.gap, nl.exact_value(problem).value]
         found[name] += [float(x) for one in table.classes for x in one.rows.ravel()]

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 import pytest
@@ -16,14 +17,17 @@ from nextlabel.learn.mixture import climb_mixture
 from nextlabel.learn.weights import LabelCounts, most_likely_weights
 from nextlabel.problem.problem import Problem
 from nextlabel.problem.tasks import TaskClass
-from nextlabel.solve.bound import upper_bound
+from nextlabel.solve.bound import upper_bound as solve_bound
 from nextlabel.solve.curve import bound_curve
-from nextlabel.solve.exact import exact_value
-from nextlabel.solve.index import index_table
+from nextlabel.solve.exact import exact_value as solve_exactly
+from nextlabel.solve.index import index_table as solve_index
 from nextlabel.solve.present_bound import present_bound
 from tolerances import BOUND, EXACT, INDEX, INDEX_FINITE, LAST_BITS, PER_ARRIVAL
 
 Move = Callable[[float], float]
+
+#: What does not move is solved once for both moves.
+upper_bound, index_table, exact_value = cache(solve_bound), cache(solve_index), cache(solve_exactly)
 
 
 def up(x: float) -> float:

@@ -287,8 +287,9 @@ def test_many_classes_are_learnt_from_a_sample(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.no_cover
-def test_deep_tasks_and_shallow_lattices_are_bounded_too() -> None:
+def test_deep_tasks_and_shallow_lattices_are_bounded_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """With many answers the lattice ends early: loose, and it says so."""
+    monkeypatch.setattr(module, "MOST_DEAR_NODES", 100_000)
     far = TaskClass(2, Dirichlet((1.0,) * 6))
     groups = group_tasks([0, 0], [node_of_counts((3, 2, 1, 1, 1, 1)), 0], [0, 0])
     found = present_bound([far], groups, 30)

@@ -169,7 +169,7 @@ class TestOut:
         assert {"nextlabel", "numpy", "scipy", "numba", "joblib", "matplotlib"} <= set(manifest["versions"])
         assert manifest["started"].endswith("+00:00")
         assert manifest["seconds"] > 0
-        assert manifest["problem"]["horizon"] is None
+        assert (manifest["problem"]["budget"], "horizon" in manifest["problem"]) == (4, False)
 
     def test_again_into_the_same_folder(self, call: Any, tmp_path: Path) -> None:
         (tmp_path / "mine.txt").write_text("kept", encoding="utf-8")

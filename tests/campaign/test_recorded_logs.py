@@ -39,6 +39,8 @@ def test_a_log_replays_to_the_same_state(path: Path, kind: str, tmp_path: Path) 
         assert [asdict(event) for event in store.events(id, 0, 10**6)] == log["events"]
     now = json.loads(json.dumps(now))
     for result, before in zip(now.pop("results"), then.pop("results"), strict=True):
+        chances = result.pop("probabilities")
+        assert chances[result["label"]] == result["probability"] == max(chances.values())
         assert result.pop("probability") == pytest.approx(before.pop("probability"), rel=1e-9)
         assert result.pop("source") == "labels"
         assert result == before
@@ -56,4 +58,5 @@ def test_a_log_replays_to_the_same_state(path: Path, kind: str, tmp_path: Path) 
     assert now["row"]["rules"].pop("paused_because") == ""  # nor a target
     assert now["row"]["config"].pop("at_most_wrong") is None and now["row"]["config"].pop("sure") == 0.95
     assert [now["row"]["config"].pop(name) for name in ("expert_cost", "stop_at")] == [None, None]
+    assert [now["row"]["config"].pop(name) for name in ("answer", "scale", "loss")] == ["choice", "", "squared"]
     assert now == then

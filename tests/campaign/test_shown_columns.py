@@ -98,7 +98,7 @@ def test_over_http(service: Service) -> None:
         lease = http.post("/campaigns/api/ask", json={"worker": "ann"}).json()["lease"]
         assert set(lease["payload"]) == {"text", "label"}
         file = http.get("/campaigns/api/results", params={"format": "csv"}).text
-        assert file.splitlines()[0].endswith("count_no,count_yes,text,email,score,original_label")
+        assert file.splitlines()[0].endswith("count_no,count_yes,p_no,p_yes,text,email,score,original_label")
         assert "ann@x.org" in file
         assert http.get("/campaigns/api/results").json()["results"][0]["payload"]["email"] == "ann@x.org"
 

@@ -589,3 +589,38 @@ def test_many_rows(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_million_rows(tmp_path: Path) -> None:
     big(tmp_path, 1_000_000)
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "said"),
+    [
+        ("rating", [{"rating": 4}, {"rating": 2}], [4, 2]),
+        ("number", [{"number": 7.5}, {"number": -3}], [7.5, -3]),
+        ("taxonomy", [{"taxonomy": [["animal"]]}, {"taxonomy": [["plant"]]}], ["animal", "plant"]),
+        ("pairwise", [{"selected": "left"}, {"selected": "right"}], ["left", "right"]),
+    ],
+)
+def test_label_studios_other_answers_are_labels(
+    kind: str, values: list[dict[str, object]], said: list[object], tmp_path: Path
+) -> None:
+    entries = [
+        {
+            "id": n,
+            "annotations": [
+                {
+                    "id": n,
+                    "completed_by": 1,
+                    "result": [{"type": kind, "from_name": "q", "to_name": "t", "value": value}],
+                }
+            ],
+        }
+        for n, value in enumerate(values)
+    ]
+    (tmp_path / "export.json").write_text(json.dumps(entries))
+    table = read_labels(tmp_path / "export.json")
+    assert [table.labels[k] for k in table.label] == said
+    if kind == "taxonomy":
+        entries[0]["annotations"][0]["result"][0]["value"]["taxonomy"] = [["animal", "dog"]]  # type: ignore[index]
+        (tmp_path / "export.json").write_text(json.dumps(entries))
+        with pytest.raises(FileFormatError, match="several levels"):
+            read_labels(tmp_path / "export.json")

@@ -779,3 +779,27 @@ def test_a_worker_who_is_blocked_while_they_work(service: Service, chromium: Bro
         service.campaign_service.set_standing(id, "ann", "active")
         first.goto(f"{service.url}/work/{id}")
         assert lease_on(first) not in (None, lease)
+
+
+@pytest.mark.parametrize(("name", "size"), [("desk", DESKTOP), ("phone", PHONE)])
+def test_ratings_with_fingers_and_keys(service: Service, chromium: Browser, name: str, size: Any) -> None:
+    """The steps of a scale stand in one row, in their order, and the digit of a step chooses it, 0 included."""
+    id = campaign(service, f"rated_{name}", 3, answer="rating", scale="0..4", labels=list("01234"))
+    with context(chromium, size) as window:
+        page = window.new_page()
+        enter(page, service, id)
+        steps = page.locator("button.choice")
+        boxes = [one.bounding_box() for one in steps.all()]
+        assert [one.inner_text().split()[0] for one in steps.all()] == ["0", "1", "2", "3", "4"]
+        assert len({box["y"] for box in boxes if box is not None}) == 1
+        assert all(box is not None and box["height"] >= 44 and box["width"] >= 44 for box in boxes)
+        check_accessible(page)
+        before = lease_on(page)
+        page.wait_for_timeout(SETTLED_MS)
+        (steps.nth(3).tap if name == "phone" else steps.nth(3).click)()
+        gone(page, before)
+        before = lease_on(page)
+        page.wait_for_timeout(SETTLED_MS)
+        page.keyboard.press("0")
+        gone(page, before)
+    assert [label for _, label in labels(service, id)[:2]] == ["3", "0"]

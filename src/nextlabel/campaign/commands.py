@@ -131,7 +131,7 @@ class Commands:
 
     def tell(self, id: str, label: object, worker: str | None = None, comment: str | None = None) -> Receipt:
         """The answer to a lease; a late one is kept, and counted if the budget allows."""
-        answer, said = self.state.row.config.answer(label), comment_data(checked_comment(comment))
+        answer, said = self.state.row.config.number_of(label), comment_data(checked_comment(comment))
         self.expire()
         lease = self._own_lease(id, worker)
         status = after(lease.status, "tell")

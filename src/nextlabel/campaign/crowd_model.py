@@ -39,6 +39,7 @@ from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.crowd.expected import DRAWS, ExpectedAccuracy, expected_accuracy, usual_share
 from nextlabel.crowd.fit import CrowdLabels
 from nextlabel.crowd.noise import answers_at_random
+from nextlabel.crowd.numbers import NumberLabels, fit_numbers
 from nextlabel.crowd.prior import TASKS, CrowdPrior
 from nextlabel.policies.allocation import Outlook, Refusal
 from nextlabel.policies.crowd.allocator import LEAST, GrowingCrowd
@@ -127,7 +128,7 @@ class CrowdModel:
     """Tasks and workers of one campaign as of event ``seq``, chosen by plan ``version`` since the last refit."""
 
     def __init__(self, config: CampaignSettings) -> None:
-        workers = workers_of(config)
+        workers, self._rating = workers_of(config), config.rating
         self.crowd = GrowingCrowd(start_of(config.default_prior), config.policy, config.seed, workers)
         self._usual = np.log(start_of(config.default_prior))
         self.workers: dict[str, int] = {}
@@ -468,6 +469,10 @@ class CrowdModel:
         bare[crowd.tasks :] = True  # until the next refit
         odds = shares * np.exp(tilt[bare])
         beliefs[bare] = odds / odds.sum(axis=1, keepdims=True)
+        if self._rating is not None and len(task):
+            told = np.flatnonzero(~bare)
+            fit = fit_numbers(NumberLabels(task, worker, self._rating.numbers[answer], tasks, people), self._rating)
+            beliefs[told] = self._rating.beliefs(fit.estimate, fit.sd)[told]
         gold = _padded(crowd.gold[: min(tasks, len(crowd.gold))], tasks, -1)
         known = np.flatnonzero(gold >= 0)
         beliefs[known] = np.eye(len(shares))[gold[known]]

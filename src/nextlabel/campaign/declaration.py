@@ -126,6 +126,20 @@ class DeclaredSettings(BaseModel):
         ("0", "1"), min_length=2, max_length=MOST_ANSWERS, examples=[["no", "yes"]],
         description="Names of the answers. With two of them, the second is the one that a model's score is about.",
     )  # fmt: skip
+    answer: Annotated[
+        Literal["choice", "rating"], Offer("NAME", form="workers", label="Answers", none="a choice of labels")
+    ] = Field(
+        "choice", examples=["rating"],
+        description="What an answer is: a choice of one label, or a rating, a step of a scale.",
+    )  # fmt: skip
+    scale: Annotated[
+        str, Offer("LOW..HIGH", form="workers", label="Scale", note="of ratings; they have no other labels")
+    ] = Field(
+        "", max_length=20, examples=["1..5"], description="With ratings: the ends of the scale, 1..5 if left out."
+    )
+    loss: Annotated[Literal["squared", "absolute"], Offer("NAME")] = Field(
+        "squared", examples=["absolute"], description="With ratings: the error whose expectation the result minimises."
+    )
     display_names: Annotated[
         tuple[Name, ...] | None, Offer("A,B", changeable=True, label="What workers read", none="the labels themselves")
     ] = Field(
@@ -339,6 +353,9 @@ class SettingOptions(ChangeableOptions, total=False):
 
     budget: Required[int]
     labels: Sequence[str]
+    answer: Literal["choice", "rating"]
+    scale: str
+    loss: Literal["squared", "absolute"]
     policy: str | Policy
     prior: Prior | tuple[float, ...] | list[float] | Mapping[str, Any] | None
     threshold: float
@@ -377,13 +394,20 @@ def bounds(name: str) -> dict[str, Any]:
 @cache
 def kind(name: str) -> type:
     """What a setting with a value is: int, float, str, bool, tuple, or object."""
+    if literals(name):
+        return str
     annotation: Any = declared(name).annotation
     given = next((one for one in get_args(annotation) if one is not NoneType), annotation)
     given = annotation if get_origin(annotation) is tuple else given
-    if get_origin(given) is Literal:
-        return str
     kinds = (bool, int, float, str, tuple)
     return next((one for one in kinds if one in (given, get_origin(given))), object)
+
+
+def literals(name: str) -> tuple[str, ...]:
+    """The values that a setting may have where they are few and named."""
+    annotation: Any = declared(name).annotation
+    found = [one for one in (annotation, *get_args(annotation)) if get_origin(one) is Literal]
+    return get_args(found[0]) if found else ()
 
 
 def spells_settings(*, changing: bool = False) -> Callable[[F], F]:

@@ -154,7 +154,7 @@ def freeze(
         tuple(keys), tuple(config.labels[label] for label in labels), np.array(probability), np.asarray(gold >= 0)
     )
     if of is not None:
-        config.answer(of)
+        config.number_of(of)
     crowd = _given(campaign)
     promise = guarantee(
         table, at_most_wrong=config.at_most_wrong, sure=config.sure, audits=audits, of=of,
@@ -194,7 +194,7 @@ def answer(campaign: Commands, keys: Sequence[str], answers: Mapping[str, object
     if not answers:
         raise InputError("no answers are given.", "Give the id of an item and one of the campaign's labels.")
     for key, label in answers.items():
-        number, said = place.get(key, -1), config.answer(label)
+        number, said = place.get(key, -1), config.number_of(label)
         if number not in queue:
             raise NotFoundError(f"nobody asked the expert for item {key[:60]!r}.", "Answer items that are asked for.")
         if live.answers.get(number) == said:

@@ -1,6 +1,6 @@
 """What a campaign has found out: each task's most likely label, how sure, from how many labels, and what ended it.
 
-    label = argmax_q P(truth = q | labels),   probability = that maximum.
+    label = argmax_q P(truth = q | labels), of ratings the step with the least expected loss,   probability = its own.
 
 With the policy ``crowd`` the probabilities are those of the model of its workers (``campaign.crowd_model``), else those
 of workers who are alike. A task is closed by the event that gave it the last label it can have, or by the event that
@@ -10,7 +10,7 @@ closed the campaign.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -52,6 +52,7 @@ class Result:
     payload: Any
     control: bool = False
     source: ResultSource = "labels"
+    probabilities: dict[str, float] = field(default_factory=dict)
 
 
 def results_of(
@@ -75,7 +76,8 @@ def results_of(
             truth, counts = beliefs[task.number], label_counts(row.config, task.labels, task.node)
         if task.gold is not None:
             truth = np.eye(len(names))[task.gold]
-        best, probability = int(np.argmax(truth)), float(truth.max())
+        best = int(row.config.best(truth[None, :])[0])
+        probability = float(truth[best])
         source: ResultSource = "labels" if task.gold is None else "control"
         if task.number in adjudicated:
             source = "adjudicated"
@@ -96,6 +98,7 @@ def results_of(
                 task.payload,
                 source == "control",
                 source,
+                dict(zip(names, truth.tolist(), strict=True)),
             )
         )
     return out

@@ -13,8 +13,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Self
 
+import numpy as np
 from pydantic import field_serializer, field_validator, model_validator
 
+from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.dirichlet import Dirichlet
 from nextlabel.beliefs.fact import Fact
@@ -30,6 +32,7 @@ from nextlabel.campaign.declaration import (
     names,
     offer,
 )
+from nextlabel.crowd.answers import Rating
 from nextlabel.errors import ConflictError, InputError, ProblemError
 from nextlabel.files.tasks import SCORE_NAMES
 from nextlabel.policies.base import MOST_NODES, Policy
@@ -86,6 +89,7 @@ class CampaignSettings(DeclaredSettings):
     @model_validator(mode="after")
     def _check(self) -> Self:
         """Refuse settings that contradict each other."""
+        self._check_answer()
         check_names_fit(self.display_names, self.labels)
         most = min(MOST_LABELS, deepest(self.answers, MOST_NODES))
         if self.most_labels > most:
@@ -102,6 +106,31 @@ class CampaignSettings(DeclaredSettings):
         self._check_policy()
         self.class_of(None)
         return self
+
+    def _check_answer(self) -> None:
+        """The labels of a rating are the steps of its scale."""
+        usual = {name: declared(name).default for name in ("scale", "loss")}
+        if self.answer == "choice":
+            for name, default in usual.items():
+                if getattr(self, name) != default:
+                    raise InputError(f"a choice has no {name}.", 'Give answer = "rating", or leave it out.')
+            return
+        rating = Rating.parse(self.scale or None, self.loss)
+        steps = tuple(str(step) for step in rating.steps)
+        if "labels" in self.model_fields_set and self.labels != steps:
+            raise InputError(f"the labels of ratings are the steps of the {rating}.", "Leave the labels out.")
+        self.__dict__.update(labels=steps, scale=f"{rating.low:g}..{rating.high:g}")
+
+    @cached_property
+    def rating(self) -> Rating | None:
+        """The scale of the answers, None where they are a choice."""
+        return None if self.answer == "choice" else Rating.parse(self.scale, self.loss)
+
+    def best(self, beliefs: Floats) -> Ints:
+        """(K,) what is read out of beliefs (K, C): the likeliest answer, of ratings the one with the least loss."""
+        if self.rating is None:
+            return np.asarray(beliefs.argmax(axis=1))
+        return np.asarray(self.rating.best(beliefs) - self.rating.low, dtype=np.int64)
 
     def _check_policy(self) -> None:
         policy = make_policy(self.policy)
@@ -168,7 +197,7 @@ class CampaignSettings(DeclaredSettings):
         """The class of ``count`` tasks with that prior."""
         return TaskClass(count, prior or self.default_prior, self.threshold, self.reward)
 
-    def answer(self, label: object) -> int:
+    def number_of(self, label: object) -> int:
         """Number of a label's name."""
         name = str(label)
         if isinstance(label, bool) or name not in self.labels:

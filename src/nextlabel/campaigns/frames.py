@@ -101,17 +101,19 @@ class ResultTable:
 
     def __init__(self, labels: Sequence[str], payloads: Iterable[Any]) -> None:
         counts = [f"count_{label}" for label in labels]
+        probabilities = [f"p_{label}" for label in labels]
         self._originals, plain_payloads = _payload_columns(payloads)
-        taken = {*_TAKEN, *counts}
+        taken = {*_TAKEN, *counts, *probabilities}
         names = [f"original_{name}" if name in taken else name for name in self._originals]
         #: The columns that tasks came with.
         self.names = [*names, *([PAYLOAD] if plain_payloads else [])]
-        self.header = [*PLAIN, *counts, *self.names]
+        self.header = [*PLAIN, *counts, *probabilities, *self.names]
         self._plain = plain_payloads
 
     def cells(self, result: Result) -> list[Any]:
         """One row."""
-        return [*(getattr(result, name) for name in PLAIN), *result.counts.values(), *self.originals(result)]
+        said = [*result.counts.values(), *(round(p, 6) for p in result.probabilities.values())]
+        return [*(getattr(result, name) for name in PLAIN), *said, *self.originals(result)]
 
     def originals(self, result: Result) -> list[Any]:
         """The cells of the columns that the task came with."""

@@ -157,7 +157,9 @@ def create(
     needs_service()
     from nextlabel.campaign.settings import CampaignSettings
 
-    settings = {"labels": LABELS, **typed_settings(typed)}
+    settings = typed_settings(typed)
+    if settings.get("answer") != "rating":
+        settings = {"labels": LABELS, **settings}
     CampaignSettings.from_dict(settings)  # refused before the file is opened
     opened: AbstractContextManager[TaskReader | None] = (
         nullcontext() if tasks is None else opened_tasks(tasks, id_column, score_column, gold_column)

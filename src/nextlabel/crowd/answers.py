@@ -93,6 +93,11 @@ class Rating(Number):
         """The steps of the scale."""
         return np.arange(int(self.low), int(self.high) + 1)
 
+    @property
+    def numbers(self) -> Floats:
+        """The same as numbers."""
+        return np.asarray(self.steps, dtype=np.float64)
+
     def check(self, number: Floats) -> None:
         """Refuse labels that are no step of the scale."""
         Number.check(self, number)

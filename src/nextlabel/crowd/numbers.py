@@ -94,14 +94,14 @@ def fit_numbers(data: NumberLabels, answer: Number) -> NumberFit:
     z = (z - centre) / unit
     m, s, s_b, s_a, noise = 0.0, 0.5, 0.1, GAIN_VARIANCE, 0.5
     line, cov, tau = np.tile([0.0, 1.0], (W, 1)), np.zeros((W, 2, 2)), np.full(W, 2.0)
-    told, x = many > 0, np.zeros(K)
+    told, seen, x = many > 0, n > 0, np.zeros(K)
     hold = PRECISION_HOLD / 2.0
     for _ in range(SWEEPS):
         own = tau[w] * (line[w, 1] ** 2 + cov[w, 1, 1])  # of a label, what it adds to the precision of its item
         pull = tau[w] * (line[w, 1] * (z - line[w, 0]) - cov[w, 0, 1])
         total, drawn = np.bincount(t, own, K) + 1.0 / s, np.bincount(t, pull, K) + m / s
         before, x, vx = x, drawn / total, 1.0 / total
-        m, s = float(x.mean()), float(np.var(x) + vx.mean())
+        m, s = float(x[seen].mean()), float(np.var(x[seen]) + vx[seen].mean())
         at, square = x[t], x[t] ** 2 + vx[t]
         sums = [np.bincount(w, tau[w] * one, W) for one in (np.ones(len(y)), at, square, z, z * at)]
         inverse = np.empty((W, 2, 2))

@@ -5,7 +5,8 @@ here            in the export
 =============== =====================================================================================
 task            ``id``, or the field of ``data`` that is named
 worker          ``completed_by`` of the annotation: a number, or a person with ``id`` and ``email``
-label           the choice or the rating in ``result``; blank if ``was_cancelled`` (skipped) or empty
+label           the choice, rating, number, entry of a taxonomy of one level, or side of a pair in
+                ``result``; blank if ``was_cancelled`` (skipped) or empty
 submitted_at    ``created_at`` of the annotation, or ``updated_at`` where that is missing
 assigned_at     submitted_at - ``lead_time``, the seconds that the worker took
 gold            the labels of annotations with ``ground_truth``; they are no worker's labels
@@ -29,7 +30,9 @@ from nextlabel.files.tables import TableSummary
 from nextlabel.prose import listed
 
 #: Kinds of results that hold a label, and the key of their value.
-KINDS = ("choices", "rating")
+KINDS = {
+    "choices": "choices", "rating": "rating", "number": "number", "taxonomy": "taxonomy", "pairwise": "selected",
+}  # fmt: skip
 HINT = "Export the project from Label Studio as JSON."
 
 
@@ -110,7 +113,10 @@ def _question(path: str, annotations: list[dict[str, Any]], wanted: str | None) 
         return wanted
     if not names:
         there = f"results of the kind {listed(list(kinds))}" if kinds else "no results"
-        raise FileFormatError(f"{path} has {there}, not choices or ratings.", "Export a project with a Choices tag.")
+        raise FileFormatError(
+            f"{path} has {there}, none of which is a label.",
+            "Export a project with a Choices, Rating, Number, Taxonomy or Pairwise tag.",
+        )
     if wanted is not None:
         raise FileFormatError(
             f"{path} has no question {wanted!r}; it asks {listed(names)}.", "Name one of them with --label-column."
@@ -123,6 +129,18 @@ def _question(path: str, annotations: list[dict[str, Any]], wanted: str | None) 
     return names[0] if len(names) == 1 else "label"
 
 
+def _entry(path: str, chosen: Any) -> Any:
+    """The entry of a taxonomy, a list from its root to a leaf."""
+    if not isinstance(chosen, list):
+        return chosen
+    if len(chosen) != 1:
+        raise FileFormatError(
+            f"{path} has the entry {' / '.join(map(str, chosen))!r} of a taxonomy of several levels.",
+            "Export a question with one level.",
+        )
+    return chosen[0]
+
+
 def _label(path: str, annotation: dict[str, Any], asked: str, positive: Any) -> Any:
     """The answer to the question, None where it was skipped."""
     if annotation.get("was_cancelled") or annotation.get("skipped"):
@@ -131,8 +149,9 @@ def _label(path: str, annotation: dict[str, Any], asked: str, positive: Any) -> 
     for one in _results(annotation):
         kind, value = one.get("type"), one.get("value")
         if kind in KINDS and str(one.get("from_name")) == asked and isinstance(value, dict):
-            given = value.get(kind)
-            ticked += [cell_name(x) for x in (given if isinstance(given, list) else [given]) if x is not None]
+            given = value.get(KINDS[kind])
+            some = given if isinstance(given, list) else [given]
+            ticked += [cell_name(_entry(path, x) if kind == "taxonomy" else x) for x in some if x is not None]
     different = [word for word in dict.fromkeys(ticked) if cell_text(word).casefold() not in ("", *NO_LABEL)]
     if len(different) > 1 and positive is None:
         raise FileFormatError(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from nextlabel.campaign.declaration import LANGUAGES, Offer, bounds, declared, kind, names, offer, spoken
+from nextlabel.campaign.declaration import LANGUAGES, Offer, bounds, declared, kind, literals, names, offer, spoken
 from nextlabel.campaign.rows import CampaignRow
 from nextlabel.campaign.settings import COUNTED
 from nextlabel.errors import InputError
@@ -37,12 +37,18 @@ def setting_field(name: str, text: str) -> SettingField:
     examples = info.examples if info.examples and kind(name) is not tuple else [""]
     return SettingField(
         name, text, offer(name), _widget(name, longest or 0), str(info.description), str(examples[0]),
-        None if kind(name) is tuple else longest, {**LANGUAGES} if name == "language" else {},
+        None if kind(name) is tuple else longest, _choices(name),
     )  # fmt: skip
 
 
+def _choices(name: str) -> dict[str, str]:
+    """What a setting with few values may be, but for its usual value."""
+    found = {} if kind(name) is not str else literals(name)
+    return {code: LANGUAGES.get(code, code) for code in found if code != declared(name).default}
+
+
 def _widget(name: str, longest: int) -> Any:
-    if name in ("deadline", "language"):
+    if name == "deadline" or literals(name):
         return "time" if name == "deadline" else "choice"
     if kind(name) is str:
         return "tall" if longest > TALL else "area" if longest > AREA else "text"

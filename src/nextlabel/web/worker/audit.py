@@ -115,7 +115,7 @@ def _page(request: Request, key: AuditKey, asked: str | None, last: str | None) 
         "answered": sum(one.label is not None for one in items), "drawn": len(items),
         "number": 0 if item is None else items.index(item) + 1, "address": _address(key.campaign),
         "parts": [] if item is None else payload_parts(shown_payload(config.show, item.payload)),
-        "choices": choices(config.shown_labels), "before": None,
+        "choices": choices(config.shown_labels, () if config.rating is None else config.labels), "before": None,
     }  # fmt: skip
     if before is not None and before.label is not None and asked is None:
         context["before"] = quote(before.task, safe="")

@@ -108,7 +108,7 @@ def _context(texts: WorkerTexts, session: WorkerSession, view: WorkerView, read:
         }  # fmt: skip
     return {
         **common, "title": f"{view.question or texts('page.question')} · {view.name}"[:150], "lease": reply,
-        "parts": payload_parts(reply.payload), "choices": choices(view.labels), "skip_key": SKIP_KEY,
+        "parts": payload_parts(reply.payload), "choices": choices(view.labels, view.steps), "skip_key": SKIP_KEY,
         "longest_comment": LONGEST_COMMENT,
         "left": max(view.seconds_left, 0.0), "left_text": texts.time_left(view.seconds_left),
     }  # fmt: skip

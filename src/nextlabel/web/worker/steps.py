@@ -122,6 +122,7 @@ class WorkerView:
     question: str
     language: str | None
     labels: tuple[str, ...]
+    steps: tuple[str, ...]
     instructions: str
     spent: int
     budget: int
@@ -159,6 +160,7 @@ def act_and_ask(
         row, tally = commands.state.row, commands.state.find_worker(worker)
         return WorkerView(
             row.config.name or row.id, row.config.question, row.config.language, row.config.shown_labels,
+            () if row.config.rating is None else row.config.labels,
             row.config.instructions, row.spent, row.budget, reply, _comment(commands, reply),
             reply.expires_at - commands.now if isinstance(reply, Lease) else 0.0,
             None if tally is None else tally.labels, row.config.completion_code,

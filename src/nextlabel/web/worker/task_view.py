@@ -103,8 +103,16 @@ class Choice(NamedTuple):
     keys: tuple[str, ...]
 
 
-def choices(labels: tuple[str, ...]) -> list[Choice]:
-    """The answers with their keys: digits for the first nine, and the first letter if no other label has it."""
+def choices(labels: tuple[str, ...], steps: tuple[str, ...] = ()) -> list[Choice]:
+    """The answers with their keys: digits for the first nine, and the first letter if no other label has it.
+
+    A step of a scale from 0 to 9 has its own digit.
+    """
+    if steps:
+        return [
+            Choice(n, name, (step,) if step in "0123456789" else ())
+            for n, (name, step) in enumerate(zip(labels, steps, strict=True))
+        ]
     firsts = [label[0].lower() for label in labels]
     found = []
     for number, first in enumerate(firsts):

@@ -230,6 +230,8 @@ class CampaignForm:
         cost = given["label_cost"]
         if not 0 <= cost < 1:  # a share of what a correct task is worth: at 1 or more no label would be bought
             raise InputError(f"label cost {cost:g} is not a number from 0 to 1.", "Give e.g. 0.02, or leave it empty.")
+        if given["answer"] == "rating":
+            del given["labels"]  # they are the steps of the scale
         policy = PRICED_POLICY if cost > 0 else declared("policy").default
         return CampaignSettings.from_dict({**given, "show": self.shown or None, "policy": policy})
 

@@ -50,6 +50,25 @@ def test_without_gold_the_plan_says_what_it_assumes(tmp_path: Path, capsys: pyte
     assert made["items"] == 120 and not made["judged_by_gold"] and "up to 10 points more" in made["sentences"][1]
 
 
+def test_a_model_and_every_share(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    labels, gold = pilot(tmp_path, 0.75)
+    truth = [line.split(",") for line in Path(gold).read_text().split()[1:]]
+    rows = [
+        f"{task},{said if k % 25 else 1 - int(said)},{0.97 if k % 25 else 0.6}" for k, (task, said) in enumerate(truth)
+    ]
+    (tmp_path / "model.csv").write_text("task,label,probability\n" + "\n".join(rows) + "\n")
+    words = ["--pilot", labels, "--gold", gold, "--model-labels", str(tmp_path / "model.csv"), "--out", str(tmp_path)]
+    made = plan(capsys, *words)
+    alone, model, *_ = made["ways"]
+    assert (alone["name"], model["name"]) == ("experts alone", "model, then expert") and made["best"] == model
+    assert model["cost"] < 0.7 * alone["cost"] and "keep the model's labels" in made["sentences"][0]
+    for way in made["ways"]:
+        assert len(way["by_share"]) == len(made["shares"]) == 6
+        assert way["by_share"][0] >= way["by_share"][-1]
+    assert alone["by_share"][2] == alone["cost"] and (tmp_path / "plan.png").stat().st_size > 10_000
+    assert plan(capsys, "--pilot", labels, "--model-labels", str(tmp_path / "model.csv"))["ways"][1]["labels_each"] == 0
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [

@@ -58,6 +58,14 @@ def plan(
     gold: Annotated[
         str | None, opt.text("--gold", "FILE", "With --at-most-wrong: the truth about some items of the pilot.")
     ] = None,
+    model_labels: Annotated[
+        str | None,
+        opt.text(
+            "--model-labels",
+            "FILE",
+            "With --at-most-wrong: a model's labels (task, label, probability) to start from instead of workers.",
+        ),
+    ] = None,
     seed: opt.Seed = 0,
     jobs: opt.Jobs = opt.JOBS,
     out: opt.Out = None,
@@ -67,10 +75,11 @@ def plan(
     """Plan a campaign: what a budget buys, what a target needs, what the next label is worth."""
     if at_most_wrong is not None:
         _plan_guarantee(
-            flags, context, pilot, db, gold, at_most_wrong, sure, expert_cost, replications, seed, report, as_json
-        )
+            flags, context, pilot, db, gold, at_most_wrong, sure, expert_cost, model_labels, replications, seed, out,
+            report, as_json,
+        )  # fmt: skip
         return
-    opt.refuse_idle(context, ["sure", "expert_cost", "gold"], "--at-most-wrong")
+    opt.refuse_idle(context, ["sure", "expert_cost", "gold", "model_labels"], "--at-most-wrong")
     if pilot is None:
         opt.refuse_idle(context, ["method", "positive"], "--pilot")
     source = label_source(context, pilot, db)
@@ -174,17 +183,18 @@ def _value(flags: ProblemFlags, problem: Problem) -> float:
 
 def _plan_guarantee(
     flags: ProblemFlags, context: typer.Context, pilot: str | None, db: str, gold: str | None, at_most_wrong: str,
-    sure: str, expert_cost: float, replications: int | None, seed: int, report: str | None, as_json: bool,
+    sure: str, expert_cost: float, model_labels: str | None, replications: int | None, seed: int, out: str | None,
+    report: str | None, as_json: bool,
 ) -> None:  # fmt: skip
     """The cheapest way to labels with a guarantee, from a pilot."""
     if pilot is None:
         raise InputError("a plan for a guarantee needs labels of workers.", "Give --pilot labels.csv.")
     opt.refuse_idle(context, ["target", "method", "policy", "turn_away"], "a plan without --at-most-wrong")
-    check_outputs(None, report)
+    check_outputs(out, report)
     with working("Planning"):
         from nextlabel.crowd.guarantee import checked_share
-        from nextlabel.files.labels import read_gold, read_labels
-        from nextlabel.planning.expert import cost_table, plan_guarantee
+        from nextlabel.files.labels import read_gold, read_labels, read_results
+        from nextlabel.planning.expert import cost_figure, cost_table, plan_guarantee, share_table
         from nextlabel.reporting.report import Report, Table
 
         checked_share("at_most_wrong", at_most_wrong)
@@ -192,15 +202,19 @@ def _plan_guarantee(
         table = read_labels(label_source(context, pilot, db))
         truth = None if gold is None else read_gold(gold, table)
         items = None if flags.tasks is None else opt.parse_whole("--tasks", flags.tasks, 1, "Give a whole number.")
+        model = None if model_labels is None else read_results(model_labels)
         made = plan_guarantee(
-            table, truth, at_most_wrong=at_most_wrong, sure=sure, expert_cost=expert_cost,
+            table, truth, model=model, at_most_wrong=at_most_wrong, sure=sure, expert_cost=expert_cost,
             label_cost=float(flags.label_cost or 1.0), items=items, replications=replications or 20, seed=seed,
         )  # fmt: skip
     read = say_read(table.report, *([] if truth is None else [truth]))
     header, rows = cost_table(made)
     title = f"Ways to at most {float(at_most_wrong):.1%} wrong labels of {made.items:,}"
+    by_share = Table("By the share of wrong labels", *share_table(made), "Every share has a draw of its own.")
     shown = Report(
-        title=title, tables=[Table(title, header, rows)], sentences=made.sentences(), heading=title,
+        title=title, tables=[Table(title, header, rows), by_share],
+        figures=[(lambda: cost_figure(made), "The cost of each way against the share of wrong labels allowed.")],
+        files=lambda: {"plan.png": cost_figure(made)}, sentences=made.sentences(), heading=title,
         lead=made.sentences()[0], fields=made.as_dict() | {"read": read},
     )  # fmt: skip
-    deliver(shown, context, out=None, page=report, as_json=as_json)
+    deliver(shown, context, out=out, page=report, as_json=as_json)

@@ -4,7 +4,7 @@
 symbol code         meaning
 ====== ============ ==================================================================================================
 n      items        items of the campaign that is planned
-m      labels_each  labels bought for each item; 0: experts alone
+m      labels_each  labels bought for each item; 0: experts alone, or a model's labels that are there already
 K      audits       items drawn for the expert (``crowd.guarantee``), chosen from the probabilities as a campaign would
 --     expert_share share of the items that the expert answers in the end, the audit included
 ====== ============ ==================================================================================================
@@ -21,9 +21,10 @@ replication and m, about 5 ns per label and sweep.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -38,25 +39,38 @@ from nextlabel.crowd.guarantee import (
     allowed_errors,
     choose_audits,
     first_too_many,
+    recalibrated,
 )
 from nextlabel.errors import InputError
-from nextlabel.files.labels import Gold, LabelTable
+from nextlabel.files.columns import cell_text, folded
+from nextlabel.files.labels import Gold, LabelTable, ResultTable
 from nextlabel.prose import counted
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 #: Labels for each item that are tried, as far as the pilot has them; draws of the audit for each replication.
 LABELS_EACH, DRAWS = (1, 2, 3, 4, 5, 7, 10), 20
+#: Shares of wrong labels for which the costs are drawn.
+SHARES = ("0.01", "0.02", "0.05", "0.1", "0.15", "0.2")
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """One way to the guarantee, with the range that holds 90% of the replications."""
+    """One way to the guarantee, with the range that holds 90% of the replications.
 
+    ``by_share`` are its costs at each of ``SHARES``, ``by_doubt`` its costs at each share of errors beyond the model's.
+    """
+
+    name: str
     labels_each: int
     audits: int
     expert_share: float
     cost: float
     low: float
     high: float
+    by_share: tuple[float, ...]
+    by_doubt: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +87,10 @@ class GuaranteePlan:
 
     @property
     def best(self) -> Way:
-        """The cheapest way."""
-        return min(self.ways, key=lambda way: way.cost)
+        """The cheapest way; without gold, the one that costs least too much whichever share of errors is true."""
+        doubts = max(len(way.by_doubt) for way in self.ways)
+        costs = np.array([np.broadcast_to(way.by_doubt, doubts) for way in self.ways])
+        return self.ways[int(np.argmin((costs - costs.min(axis=0)).max(axis=1)))]
 
     def sentences(self) -> list[str]:
         """The plan in plain English."""
@@ -85,8 +101,13 @@ class GuaranteePlan:
                 f"For {promise}, experts alone are cheapest: about {alone.cost:,.0f}. Labels of this crowd do not pay."
             ]
         else:
+            does = (
+                f"buy {counted(best.labels_each, 'label')} for each item"
+                if best.labels_each
+                else "keep the model's labels"
+            )
             out = [
-                f"For {promise}, buy {counted(best.labels_each, 'label')} for each item and have the expert answer "
+                f"For {promise}, {does} and have the expert answer "
                 f"about {best.expert_share:.0%} of the items, {best.audits:,} of them drawn first: about "
                 f"{best.cost:,.0f} (90% range {best.low:,.0f} to {best.high:,.0f}). Experts alone cost "
                 f"{alone.cost:,.0f}."
@@ -94,7 +115,8 @@ class GuaranteePlan:
         if not self.judged_by_gold:
             out.append(
                 "No gold judged the pilot: the range assumes that up to 10 points more labels are wrong than the model "
-                "says. Give --gold for some of its items, and the plan rests on facts."
+                "says, and this way costs least too much whichever is true. Give --gold for some of its items, and the "
+                "plan rests on facts."
             )
         return out
 
@@ -104,7 +126,8 @@ class GuaranteePlan:
         return {
             "items": self.items, "at_most_wrong": float(self.at_most_wrong), "sure": float(self.sure),
             "label_cost": self.label_cost, "expert_cost": self.expert_cost, "judged_by_gold": self.judged_by_gold,
-            "ways": rows, "best": rows[self.ways.index(self.best)], "sentences": self.sentences(),
+            "ways": rows, "shares": list(map(float, SHARES)), "best": rows[self.ways.index(self.best)],
+            "sentences": self.sentences(),
         }  # fmt: skip
 
 
@@ -117,32 +140,66 @@ def plan_guarantee(
     expert_cost: float = 10.0,
     label_cost: float = 1.0,
     items: int | None = None,
+    model: ResultTable | None = None,
     replications: int = 20,
     seed: int = 0,
 ) -> GuaranteePlan:
-    """The cheapest way to at most so many wrong labels, from a pilot with workers and, better, some gold."""
+    """The cheapest way to at most so many wrong labels, from a pilot with workers and, better, some gold.
+
+    ``model`` has a model's labels of such items with their probabilities, which cost nothing more.
+    """
     labels = crowd_labels(pilot)
     truth = np.full(labels.tasks, -1, dtype=np.int64) if gold is None else gold.label
     n = labels.tasks if items is None else items
     if expert_cost <= 0 or label_cost <= 0:
         raise InputError("a label and an expert's answer must cost something.", "Give prices above 0.")
-    r = first_too_many(n, at_most_wrong)
-    alone = (n - (r - 1)) * expert_cost
-    ways = [Way(0, n - (r - 1), (n - (r - 1)) / n, alone, alone, alone)]
-    deepest = int(np.median(np.bincount(labels.task, minlength=labels.tasks)))
-    for m in LABELS_EACH:
-        if m > deepest:
-            break
+
+    def way_of(name: str, m: int, walks: Callable[[np.random.Generator], list[LabelWalk]]) -> Way:
         rng = np.random.default_rng((seed, m))
-        shares, audits = [], 0
+        shares: dict[str, list[float]] = {share: [] for share in (at_most_wrong, *SHARES)}
         for _ in range(replications):
-            for walk in _walks(labels, truth, m, rng):
-                seen, _, audits = expert_shares(_stretched(walk, n, rng), at_most_wrong, sure, DRAWS, rng)
-                shares.append(float(seen.mean()))
-        cost = n * (m * label_cost + np.array(shares) * expert_cost)
-        low, high = np.quantile(cost, [0.05, 0.95])
-        ways.append(Way(m, audits, float(np.mean(shares)), float(cost.mean()), float(low), float(high)))
+            for walk in [_stretched(one, n, rng) for one in walks(rng)]:
+                for share, found in shares.items():
+                    seen, _, audits = expert_shares(walk, share, sure, DRAWS, rng)
+                    found.append(float(seen.mean()))
+                    if share == at_most_wrong:
+                        drawn = audits
+        cost = {share: n * (m * label_cost + np.array(found) * expert_cost) for share, found in shares.items()}
+        low, high = np.quantile(cost[at_most_wrong], [0.05, 0.95])
+        seen_by_expert, mean = float(np.mean(shares[at_most_wrong])), float(cost[at_most_wrong].mean())
+        curve = tuple(float(cost[share].mean()) for share in SHARES)
+        by_doubt = tuple(cost[at_most_wrong].reshape(replications, -1).mean(axis=0).tolist())
+        return Way(name, m, drawn, seen_by_expert, mean, float(low), float(high), curve, by_doubt)
+
+    answers, *at_shares = (n - first_too_many(n, share) + 1 for share in (at_most_wrong, *SHARES))
+    alone = answers * expert_cost
+    curve = tuple(some * expert_cost for some in at_shares)
+    ways = [Way("experts alone", 0, answers, answers / n, alone, alone, alone, curve, (alone,))]
+    if model is not None:
+        said = {} if gold is None else {pilot.tasks[k]: pilot.labels[g] for k, g in enumerate(gold.label) if g >= 0}
+        ways.append(way_of("model, then expert", 0, partial(_model_walks, model, said)))
+    deepest = int(np.median(np.bincount(labels.task, minlength=labels.tasks)))
+    ways += [way_of(f"{m}", m, partial(_walks, labels, truth, m)) for m in LABELS_EACH if m <= deepest]
     return GuaranteePlan(n, at_most_wrong, sure, label_cost, expert_cost, tuple(ways), bool((truth >= 0).any()))
+
+
+def _model_walks(model: ResultTable, said: dict[Any, Any], rng: np.random.Generator) -> list[LabelWalk]:
+    """A model's labels, walked as its probabilities are recalibrated: by gold, or by each share of errors beyond it."""
+    words = sorted({*map(folded, model.labels), *map(folded, said.values())})
+    label, probability = np.array([words.index(folded(one)) for one in model.labels]), np.array(model.probability)
+    known = {cell_text(task): folded(one) for task, one in said.items()}
+    truth = np.array([words.index(known[cell_text(t)]) if cell_text(t) in known else -1 for t in model.tasks])
+    if (truth >= 0).any():
+        order = BestOrder(probability, label, [recalibrated(probability, label, len(words))])
+        return [walk_labels(probability, label, truth, order, rng)]
+    return _doubted(probability, rng)
+
+
+def _doubted(probability: Floats, rng: np.random.Generator) -> list[LabelWalk]:
+    """Walks without a truth: errors by the probabilities, and by each share of errors beyond them."""
+    order = np.lexsort((rng.permutation(len(probability)), probability))
+    wrong, draws = 1.0 - probability[order], rng.random(len(probability))
+    return [LabelWalk(probability[order], draws < wrong + more * (1.0 - wrong)) for more in OVERCONFIDENCE]
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,13 +214,7 @@ def _walks(labels: CrowdLabels, truth: Ints, m: int, rng: np.random.Generator) -
     """m labels of each item read out and walked: one walk by gold, or one for each share of errors beyond the model."""
     some = even_labels(labels, m, rng)
     beliefs = fit_crowd(some).beliefs
-    label, probability = beliefs.argmax(axis=1), beliefs.max(axis=1)
-    if (truth >= 0).any():
-        return [walk_of_crowd(some, beliefs, truth, rng)]
-    order = np.lexsort((rng.permutation(len(label)), probability))
-    wrong = 1.0 - probability[order]
-    draws = rng.random(len(label))
-    return [LabelWalk(probability[order], draws < wrong + more * (1.0 - wrong)) for more in OVERCONFIDENCE]
+    return [walk_of_crowd(some, beliefs, truth, rng)] if (truth >= 0).any() else _doubted(beliefs.max(axis=1), rng)
 
 
 def even_labels(labels: CrowdLabels, m: int, rng: np.random.Generator) -> CrowdLabels:
@@ -244,7 +295,7 @@ def cost_table(plan: GuaranteePlan) -> tuple[Sequence[str], list[Sequence[str]]]
     header = ("labels for each item", "audits", "expert answers", "cost", "90% range")
     rows: list[Sequence[str]] = [
         (
-            "experts alone" if way.labels_each == 0 else f"{way.labels_each}",
+            way.name,
             f"{way.audits:,}",
             f"{way.expert_share:.1%}",
             f"{way.cost:,.0f}",
@@ -253,3 +304,25 @@ def cost_table(plan: GuaranteePlan) -> tuple[Sequence[str], list[Sequence[str]]]
         for way in plan.ways
     ]
     return header, rows
+
+
+def share_table(plan: GuaranteePlan) -> tuple[Sequence[str], list[Sequence[str]]]:
+    """Header and rows of the cheapest way at each share of wrong labels."""
+    best = [min((way.by_share[k], way.labels_each, way.name) for way in plan.ways) for k in range(len(SHARES))]
+    rows: list[Sequence[str]] = [
+        (f"{float(share):.0%}", name, f"{cost:,.0f}") for share, (cost, _, name) in zip(SHARES, best, strict=True)
+    ]
+    return ("wrong labels allowed", "cheapest: labels for each item", "cost"), rows
+
+
+def cost_figure(plan: GuaranteePlan) -> Figure:
+    """The cost of each way against the share of wrong labels that is allowed."""
+    from nextlabel.reporting.style import drawing, finish
+
+    with drawing() as plt:
+        figure, axes = plt.subplots(figsize=(7.0, 4.2), layout="constrained")
+        for way in plan.ways:
+            axes.plot([100 * float(share) for share in SHARES], way.by_share, marker=".", label=way.name)
+        axes.set(xlabel="wrong labels allowed, %", ylabel="cost", ylim=(0, None))
+        axes.legend(frameon=False, title="labels for each item", ncols=2)
+        return finish(figure)

@@ -15,8 +15,7 @@ crossed, every task is in every replication, and the variance of the accuracy is
 
     Var = Var_r(a_r) / R  +  Var_x(q_x) / K.
 
-The second term also holds what is left of the first after averaging, so intervals are, if anything, a little wide. What
-a task's own labels teach about workers is not learnt again without that task.
+The second term also holds what is left of the first after averaging, so intervals are, if anything, a little wide.
 
     saved = 1 - U_k / L.
 

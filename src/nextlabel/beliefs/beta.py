@@ -17,7 +17,7 @@ carried along by itself, so that both keep their relative accuracy when they are
 Guarantee: absolute error of I under 1e-13 with hundreds of labels (tested against 50-digit arithmetic).
 Cost: 2 D + 2 incomplete beta functions (four, and 2 D additions, when there are many priors), D^2 multiply-adds.
 
-A mixture of Beta priors: tasks of several kinds that cannot be told apart beforehand.
+A mixture of Beta priors, for tasks of several kinds:
 
     theta ~ sum_k v_k Beta(alpha_k, beta_k)
     v_k(a, b) ~ v_k B(alpha_k + a, beta_k + b) / B(alpha_k, beta_k)        (posterior weights, normalised)

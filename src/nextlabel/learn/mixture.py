@@ -18,8 +18,8 @@ A Beta prior is a mixture of one. The likelihood is maximised in x = (log v_1 / 
 coordinates (``weights``) of each component, by SciPy's L-BFGS-B, from several starts: kinds that follow the share of
 ones, kinds nested around one mean, the mixture with one component fewer, its heaviest split, and random ones from the
 seed. The best few are taken to the end. Components are in order of their means.
-Guarantee: exact derivatives (tested against differences and 50-digit arithmetic); a local maximum, the best of the
-starts, and not below that of fewer components. Cost: some ten milliseconds a start if all tasks have equally many
+Guarantee: exact derivatives; a local maximum, the best of the starts, and not below that of fewer components.
+Cost: some ten milliseconds a start if all tasks have equally many
 labels, however many tasks there are.
 """
 

@@ -19,8 +19,7 @@ rho), so
 
     rho = (v / sum_j m_j (1 - m_j) - k) / (1 - k),      alpha_j = m_j (1/rho - 1).
 
-The term k is the labels' own noise; without it the prior would be too wide. With two answers both lines of the sum are
-equal and this is the beta-binomial. Every task counts the same, however many labels it has.
+The term k is the labels' own noise. Every task counts the same, however many labels it has.
 Guarantee: consistent, with standard errors by the delta method; nothing beyond the moments. Cost: one pass.
 
 Likelihood. Up to the multinomial coefficients, the log likelihood of all tasks is [Min00]
@@ -32,9 +31,8 @@ in x = (log w, log alpha_1 / alpha_0, ..., log alpha_{J-1} / alpha_0), where the
 L-BFGS-B. The function need not be concave; other starts have led to the same maximum on all data tried (tests).
 Cost: J R multiply-adds an evaluation, about ten of them.
 
-A prior on a wall can move along it, not through it. Away from every wall each weight moves on its own; on the cap of
-their sum only their ratios do; with an answer's share on its wall only their sum does. Standard errors and refits are
-taken in the directions that are left.
+A prior on a wall can move along it, not through it: standard errors and refits are taken in the directions that are
+left (``free_weights``).
 
 ``LabelCounts`` are labels per task, equal tasks counted once: all that a prior can be learnt from.
 

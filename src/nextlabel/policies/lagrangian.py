@@ -10,14 +10,10 @@ the relaxed solution's occupation measure has given it by now minus those it got
 With a horizon prices depend on the time, not on the worker's number, and so do the advantages (``solve.deadline``);
 the plan is that of ``solve.per_arrival``, with workers who come evenly.
 
-Re-solving: the Lagrangian policy with prices re-optimised from the tasks' actual states as the campaign runs.
-
-Every ``every`` arrivals (K/20 by default) the relaxed problem is solved again from the states the tasks are in and the
-arrivals left, starting from the prices in force; between two solves ties go to the largest deficit against the new
-occupation measure (LP-update: Gast, Gaujal and Yan; Brown and Zhang).
-
-With a horizon prices, advantages and plan are those of ``solve.per_arrival`` for the time that is left, with workers
-who come evenly: milliseconds for each solve.
+``Resolve`` solves again every ``every`` arrivals (K/20 by default) from the states the tasks are in and the arrivals
+left, starting from the prices in force; between two solves ties go to the largest deficit against the new occupation
+measure (LP-update: Gast, Gaujal and Yan; Brown and Zhang). With a horizon it does so for the time that is left, in
+milliseconds.
 """
 
 from __future__ import annotations

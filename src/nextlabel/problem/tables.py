@@ -40,6 +40,7 @@ import math
 import tomllib
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -142,19 +143,13 @@ def prior_table(prior: Prior) -> Table | list[float]:
             return [prior.alpha, prior.beta]
         case Dirichlet() if prior.answers > 2:
             return list(prior.weights)
-        case Dirichlet():
-            rest: Table = {"weights": list(prior.weights)}
         case BetaMixture():
-            rest = {"weights": list(prior.weights), "betas": [[c.alpha, c.beta] for c in prior.components]}
-        case Histogram():
-            rest = {"edges": list(prior.edges), "weights": list(prior.weights)}
-        case LogitNormal():
-            rest = {"mean": prior.mean, "sd": prior.sd}
+            rest: Table = {"weights": list(prior.weights), "betas": [[c.alpha, c.beta] for c in prior.components]}
         case Fact():
             two = prior.probability is not None
             rest = {"probability": prior.probability} if two else {"probabilities": list(prior.probabilities)}
-        case OneCoin():
-            rest = {"probability": prior.probability, "accuracy": prior.accuracy}
+        case Dirichlet() | Histogram() | LogitNormal() | OneCoin():
+            rest = {key: list(x) if isinstance(x, tuple) else x for key, x in asdict(prior).items()}
         case _:
             raise ProblemError(f"the prior {prior.describe()} has no form in a problem file.", "Use a built-in prior.")
     return {"kind": prior.kind, **rest}
@@ -163,10 +158,8 @@ def prior_table(prior: Prior) -> Table | list[float]:
 def reward_table(reward: Reward) -> Table | str:
     """What ``reward_from`` reads as this reward; its name alone where nothing else needs saying."""
     match reward:
-        case Accuracy():
-            rest: Table = {} if reward.value == 1.0 else {"value": reward.value}
-        case SquaredError():
-            rest = {} if reward.scale == 1.0 else {"scale": reward.scale}
+        case Accuracy() | SquaredError():
+            rest: Table = {key: x for key, x in asdict(reward).items() if x != 1.0}
         case Utility():
             rest = {"matrix": [list(row) for row in reward.matrix]}
             if reward.abstain is not None:

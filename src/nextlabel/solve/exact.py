@@ -22,7 +22,7 @@ and V(s, 0) = sum_x H(x), for with no arrival left the tasks no longer compete:
 
     H(node, w; tau) = sum_j Binomial(j; w, 1 - exp(-mu tau)) E[R after j more labels]       (tau infinite: j = w).
 
-The multisets of one class, z <= count being the touched tasks, are counted by
+The multisets of one class, z <= count being the touched tasks, are counted by a generating function,
 
     sum_{z,g,c} N(z; g,c) Z^z Y^g X^c = product over 1 <= s <= U, 0 <= m <= s of (1 - Z Y^s X^m)^(-a_m),
 

@@ -16,14 +16,12 @@ one channel for each worker, and the bounds of the crowds are averaged:
 
     E[ bound(A, p(A)) ]  <=  mean over D crowds  +  t_{D-1} sd / sqrt(D)      with the confidence given
 
-Revealing the crowd can only help, so that the bound of a crowd holds for a policy that is told it, and its mean for one
-that is not. The beliefs must be those of the crowd drawn: averaging V at the marginal beliefs is not a bound
-(docs/theory_workers.md). Crowds must be drawn from the true posterior; before the first label that is the prior.
+Revealing the crowd can only help. The beliefs must be those of the crowd drawn, which must be from the true posterior;
+before the first label that is the prior (docs/theory_workers.md, section 8).
 
-Very many workers with two answers share types: with s + t >= 1 both coins are rounded up, with s + t < 1 down. The
-given worker is then the rounded one with some answers changed by lot (docs/theory_workers.md, section 7), so that the
-bound with the rounded one is at least as high. Coins only move away from the line s + t = 1, so that nobody is rounded
-across it. That holds for labels to come; beliefs from labels that have been given must keep the channels as they are.
+Very many workers with two answers share types: coins are rounded away from the line s + t = 1, and the given worker is
+the rounded one with some answers changed by lot (section 7). That holds for labels to come; beliefs from labels that
+have been given must keep the channels as they are.
 
 Guarantee: no policy that knows what is assumed in ``Bound.assumes`` is worth more in expectation; with drawn crowds
 at about the confidence given there: Student's limit trusts that the draws met every kind of crowd.

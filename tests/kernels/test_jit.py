@@ -17,7 +17,7 @@ from nextlabel.kernels.jit import VERSION, version_of
 from nextlabel.kernels.no_delay import no_delay
 
 #: Compiles one small kernel, twice.
-PROGRAM = "from nextlabel.kernels.random import stream_key; print(stream_key(1, 2, 3) == stream_key(1, 2, 3))"
+PROGRAM = "from nextlabel.kernels.events import stream_key; print(stream_key(1, 2, 3) == stream_key(1, 2, 3))"
 
 
 def as_nobody() -> list[str]:

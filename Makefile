@@ -10,6 +10,7 @@
 # make docs   the documentation site into site/, with warnings as errors;  make docs-serve shows it while you write
 # make bench  the benchmarks, into docs/benchmarks.md;  make bench-live: the service under load
 # make endurance  hours of kills, wrong clocks, random requests and everything at once, which must leave no trace
+# make paper  the report, out/report.pdf, from the committed results of the studies; installs LaTeX if it is missing
 # make reproduce  every study of docs/results.md into out/; DATA=folder with rte/ and temp/, QUICK=--quick for a look
 
 SHELL := /bin/bash
@@ -35,7 +36,7 @@ LABEL_STUDIO_VENV := .venv-label-studio
 LABEL_STUDIO := $(LABEL_STUDIO_VENV)/.installed
 
 .PHONY: demo test test-fast coverage test-long test-label-studio test-elsewhere check docs docs-serve bench bench-live \
-        bench-label-studio endurance reproduce format clean
+        bench-label-studio endurance reproduce paper format clean
 .DEFAULT_GOAL := demo
 
 $(BIN)/python:
@@ -116,6 +117,15 @@ endurance: $(DEV)
 
 reproduce: $(DEV)
 	$(BIN)/nextlabel reproduce all --data $(DATA) $(QUICK)
+
+paper: | $(BIN)/python
+	@command -v pdflatex > /dev/null || { \
+	  echo "Installing LaTeX ..."; \
+	  as_root=$$(test "$$(id -u)" = 0 || echo sudo); \
+	  $$as_root apt-get -qq update && \
+	  DEBIAN_FRONTEND=noninteractive $$as_root apt-get -qq install -y --no-install-recommends \
+	    texlive-latex-recommended texlive-fonts-recommended lmodern > /dev/null; }
+	$(BIN)/python docs/paper/build.py
 
 format: $(DEV)
 	$(BIN)/ruff format .

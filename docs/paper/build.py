@@ -119,6 +119,13 @@ def values() -> dict[str, str]:
         ),
         "workersrows": table(crowds),
         "workersreplications": tasks[0]["replications"],
+        "buyingrows": pivot(
+            [{**row, "policy": row["way"]} for row in read("guarantee") if row["part"] == "buying"],
+            ("set", "labels_each"),
+            ("even", "crowd", "expert"),
+            lambda row: rf"${100 * float(row['expert_sees']):.1f}\pm{100 * float(row['half_width']):.1f}$",
+            {(row["set"], row["labels_each"]) for row in read("guarantee") if row["part"] == "buying"},
+        ),
         "guaranteerows": table(
             [
                 row["set"],
@@ -127,7 +134,7 @@ def values() -> dict[str, str]:
                 *(number(str(100 * float(row[name])), 1) for name in ("wrong", "expert_sees", "missed")),
             ]
             for row in read("guarantee")
-            if float(row["alpha"]) == 0.05
+            if row["part"] == "misses" and float(row["alpha"]) == 0.05
         ),
     }
 

@@ -32,7 +32,6 @@ from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.refits import BackgroundRefits
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.campaigns.table_cache import crowd_compiled
-from nextlabel.store.records import snapshot_name
 from nextlabel.store.sql import open_store
 
 #: Labels in one transaction of a campaign that is made for a measurement.
@@ -106,12 +105,7 @@ def compare_joins(url: str, given: argparse.Namespace) -> None:
     service = CampaignService(open_store(url))
     refits = BackgroundRefits(service)
     begun = time.process_time()
-    service.run(id, lambda commands: commands.refit())
-    begin = refits.begin(id)
-    if begin is not None and begin.model is not None and begin.model.shadow is not None:
-        refits.publish(id, refits.learn(id, begin), begin)
-    snapshot = service.run(id, lambda commands: commands.crowd().dump())
-    service.store.put(snapshot_name(id), snapshot, replace=True)
+    refits._step(id)
     print(f"  a refit of all labels: {time.process_time() - begun:.1f} s of processor")
     service.close()
     print("with a snapshot:", flush=True)

@@ -51,6 +51,9 @@ def test_what_is_read_out_has_the_least_loss(tmp_path: Path, loss: Any) -> None:
         counts = np.array([list(one.counts.values()) for one in results])
         plain = np.rint(counts @ steps / counts.sum(axis=1))
         assert error < np.mean((plain - [truth[one.payload["text"]] for one in results]) ** 2)
+        campaign.change(at_most_wrong=0.5)
+        campaign.freeze()  # what is frozen is what was read out, not the likeliest step
+        assert {one.task: one.label for one in campaign.results()} == {one.task: one.label for one in results}
         agreement = campaign.agreement()
         assert agreement["level"] == "ordinal"
 

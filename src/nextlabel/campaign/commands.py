@@ -412,10 +412,13 @@ class Commands:
         for task, answer in row.rules.audit:
             truth[task] = answer
         known = asked & (truth >= 0)
-        expected, name = float(beliefs[asked].max(axis=1).mean()), "The workers' agreement (no audit has corrected it)"
+        expected, name = (
+            float(row.config.certainty(beliefs[asked]).mean()),
+            "The workers' agreement (no audit has corrected it)",
+        )
         if known.any():
-            right = beliefs[known].argmax(axis=1) == truth[known]
-            found = estimate(beliefs[asked].max(axis=1), known[asked], right, 0.95)
+            right = row.config.best(beliefs[known]) == truth[known]
+            found = estimate(row.config.certainty(beliefs[asked]), known[asked], right, 0.95)
             expected, name = found.accuracy, f"The audited accuracy ({counted(found.audited, 'item')})"
         elif self.state.crowd is not None:
             expected = min(expected, self.state.crowd.history[-1][1]) if self.state.crowd.history else expected

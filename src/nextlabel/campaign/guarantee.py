@@ -143,8 +143,8 @@ def freeze(
             "Add tasks first, or try again when all are there.",
         )
     beliefs, gold = campaign.beliefs(), campaign.state.pool.tasks.gold[: row.tasks]
-    labels = np.where(gold >= 0, gold, beliefs.argmax(axis=1)).astype(int).tolist()
-    sure = np.where(gold >= 0, 1.0, beliefs.max(axis=1)).tolist()
+    labels = np.where(gold >= 0, gold, config.best(beliefs)).astype(int).tolist()
+    sure = np.where(gold >= 0, 1.0, config.certainty(beliefs)).tolist()
     probability = [round(p, DIGITS) for p in sure]
     known = [
         [task, int(gold[task]), "adjudicated" if campaign.state.is_adjudicated(task) else "control"]

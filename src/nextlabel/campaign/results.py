@@ -66,7 +66,7 @@ def results_of(
 
     ``final``: answer, probability and source of the tasks whose labels are frozen (``campaign.guarantee``).
     """
-    names = row.config.labels
+    names, rating = row.config.labels, row.config.rating
     out: list[Result] = []
     adjudicated = set(row.rules.adjudicated)
     for task in tasks:
@@ -76,7 +76,7 @@ def results_of(
             truth, counts = beliefs[task.number], label_counts(row.config, task.labels, task.node)
         if task.gold is not None:
             truth = np.eye(len(names))[task.gold]
-        best = int(row.config.best(truth[None, :])[0])
+        best = int(np.argmax(truth)) if rating is None else int(row.config.best(truth[None, :])[0])
         probability = float(truth[best])
         source: ResultSource = "labels" if task.gold is None else "control"
         if task.number in adjudicated:

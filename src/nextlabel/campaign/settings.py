@@ -132,6 +132,10 @@ class CampaignSettings(DeclaredSettings):
             return np.asarray(beliefs.argmax(axis=1))
         return np.asarray(self.rating.best(beliefs) - self.rating.low, dtype=np.int64)
 
+    def certainty(self, beliefs: Floats) -> Floats:
+        """(K,) the probability of what is read out."""
+        return np.asarray(np.take_along_axis(beliefs, self.best(beliefs)[:, None], axis=1)[:, 0])
+
     def _check_policy(self) -> None:
         policy = make_policy(self.policy)
         if self.knows_workers:

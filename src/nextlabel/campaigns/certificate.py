@@ -264,7 +264,9 @@ class AuditedAccuracy:
     right: int
 
 
-def audited_accuracy(beliefs: Floats, audited: Mapping[int, int], gold: Ints | None = None) -> AuditedAccuracy | None:
+def audited_accuracy(
+    beliefs: Floats, audited: Mapping[int, int], gold: Ints | None = None, config: CampaignSettings | None = None
+) -> AuditedAccuracy | None:
     """The accuracy of all tasks, from the true answers of some that were drawn at random: task number to answer.
 
     Control questions (``gold`` is not negative) are left out: their truth was not found by labels.
@@ -280,8 +282,9 @@ def audited_accuracy(beliefs: Floats, audited: Mapping[int, int], gold: Ints | N
     truth = np.fromiter(audited.values(), dtype=np.int64, count=len(audited))
     known = np.zeros(len(beliefs), dtype=np.bool_)
     known[tasks] = True
-    right = beliefs.argmax(axis=1)[tasks] == truth
-    return _estimated(beliefs.max(axis=1), known, right[np.argsort(tasks)])
+    best = beliefs.argmax(axis=1) if config is None else config.best(beliefs)
+    right = best[tasks] == truth
+    return _estimated(np.take_along_axis(beliefs, best[:, None], axis=1)[:, 0], known, right[np.argsort(tasks)])
 
 
 def audited_by_state(
@@ -300,9 +303,9 @@ def audited_by_state(
     many = np.array([1] * len(found) + [max(count, 0) for count in others.values()], dtype=np.int64)
     klass, node, _ = np.array(states, dtype=np.int64).T
     truth = truths(config, classes, klass, node, levels(config, node))
-    right = truth[: len(found)].argmax(axis=1) == np.array([answer for _, answer in found])
+    right = config.best(truth[: len(found)]) == np.array([answer for _, answer in found])
     known = np.arange(int(many.sum())) < len(found)
-    return _estimated(np.repeat(truth.max(axis=1), many), known, right)
+    return _estimated(np.repeat(config.certainty(truth), many), known, right)
 
 
 def _estimated(expected: Floats, known: Bools, right: Bools) -> AuditedAccuracy:
@@ -455,7 +458,7 @@ def _learnt_certificate(campaign_service: CampaignService, id: str) -> Certifica
         low=crowd.expected.low,
         high=crowd.expected.high,
         rests_on=BY_LABELS if crowd.labels.sum() else NO_LABELS,
-        audit=audited_accuracy(crowd.beliefs, audited, crowd.gold),
+        audit=audited_accuracy(crowd.beliefs, audited, crowd.gold, row.config),
         forecast=outlook.mean,
         forecast_low=outlook.low,
         forecast_high=outlook.high,

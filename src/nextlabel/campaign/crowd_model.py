@@ -20,10 +20,11 @@ from __future__ import annotations
 import io
 import json
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,12 +36,16 @@ from nextlabel.beliefs.fact import Fact, OneCoin
 from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.rows import CampaignRow, WorkerRow, lease_number
-from nextlabel.campaign.settings import CampaignSettings
+from nextlabel.campaign.settings import ALL, CampaignSettings, columns_of
 from nextlabel.crowd.expected import DRAWS, ExpectedAccuracy, expected_accuracy, usual_share
 from nextlabel.crowd.fit import CrowdLabels
+from nextlabel.crowd.learner import expected_jointly, learn_jointly
 from nextlabel.crowd.noise import answers_at_random
 from nextlabel.crowd.numbers import NumberLabels, fit_numbers
 from nextlabel.crowd.prior import TASKS, CrowdPrior
+from nextlabel.errors import InputError
+from nextlabel.files.features import Features, read_features
+from nextlabel.files.tables import NamedColumns
 from nextlabel.policies.allocation import Outlook, Refusal
 from nextlabel.policies.crowd.allocator import LEAST, GrowingCrowd
 from nextlabel.version import __version__
@@ -85,6 +90,7 @@ class CrowdSnapshot:
     labels   (W,)       labels of theirs that count, ``agreeing`` of them with the likeliest truth
     answers  --         these labels one by one: task, worker, answer
     history  --         (labels, expected accuracy, ends of its interval) at the refits so far
+    word     (K, C)     what a learner says of each task, by ``bits`` per task; None without one
     ======== ========== ===================================================================================
     """
 
@@ -104,6 +110,8 @@ class CrowdSnapshot:
     agreeing: Ints
     answers: CrowdLabels
     history: tuple[tuple[int, float, float, float], ...]
+    word: Floats | None = None
+    bits: float = 0.0
 
     @cached_property
     def expected(self) -> ExpectedAccuracy:
@@ -111,6 +119,8 @@ class CrowdSnapshot:
 
         It takes ``draws`` passes over the labels, once, and not while the campaign is locked for the snapshot.
         """
+        if self.word is not None:
+            return expected_jointly(self.beliefs, self.shares, self.word, self.bits, self.gold)
         return expected_accuracy(self.answers, self.beliefs, self.prior, self.gold, self.tilt, self.draws)
 
     @property
@@ -154,6 +164,10 @@ class CrowdModel:
         self._predictions: dict[str, tuple[tuple[int, tuple[int, ...]], ...]] = {}
         self._target: Event | None = None
         self._aimed = False
+        #: What the last refit says of its learner, None without one: the hash of its word, and how much that says.
+        self.learner: dict[str, Any] | None = None
+        self._word: tuple[Floats, Floats] | None = None
+        self._features: list[Features] = []  # read so far, shared with the shadow
 
     # Following the log ------------------------------------------------------------------------------------------
 
@@ -358,6 +372,7 @@ class CrowdModel:
         }  # fmt: skip
         if row.config.at_most_wrong is not None:
             data["expert"] = expert_worth(row.config)
+        data |= {} if self.learner is None else {"learner": self.learner}
         return data if arrivals is None else {**data, "arrivals": arrivals}
 
     def refit(self, log: CampaignState, left: int, arrivals: float | None) -> dict[str, Any]:
@@ -366,17 +381,87 @@ class CrowdModel:
         ``arrivals`` are the asks that are expected where workers may be turned away, None where nobody is.
         """
         data = self.begin_refit(log.row, left, arrivals)
+        data |= self._teach(log, data)
         self._refit(log, data)
         return {**data, **self.found(log, data, self.history)}
 
-    def learn_as_shadow(self, log: CampaignState, upto: int, data: dict[str, Any]) -> None:
-        """Go on to event ``upto`` and learn anew there: what the ``refitted`` event with that data will mean."""
+    def learn_as_shadow(
+        self, log: CampaignState, upto: int, data: dict[str, Any], teach: bool = False
+    ) -> dict[str, Any]:
+        """Go on to event ``upto`` and learn anew there: what the ``refitted`` event with that data will mean.
+
+        With ``teach`` a learner of the tasks' features is taught first; returns what the event has to say of it.
+        """
         self.crowd.reserve_tasks(log.row.tasks)
         while self.seq < upto:
             for event in log.log(self.seq, min(CHUNK, upto - self.seq)):
                 self._move(event)
                 self.seq = event.seq
-        self._refit(log, data)
+        taught = self._teach(log, data) if teach else {}
+        self._refit(log, {**data, **taught})
+        return taught
+
+    def _teach(self, log: CampaignState, data: dict[str, Any]) -> dict[str, Any]:
+        """Teach a learner of the tasks' features by the labels so far, and keep its word; what the event says of it."""
+        named, crowd, tasks = log.row.config.features, self.crowd, data["tasks"]
+        history = crowd.campaign.history
+        came = np.flatnonzero(history.answer[: crowd.entries] >= 0)
+        if not named or not len(came) or len(np.unique(history.answer[came])) < 2:
+            return {"learner": None} if self.learner else {}
+        features = self._read_features(log, named, tasks)
+        if features is None:
+            return {"learner": None} if self.learner else {}
+        columns = history.task[came], history.worker[came], history.answer[came]
+        labels = CrowdLabels(*columns, tasks, len(self.workers), len(crowd.start))
+        gold = _padded(crowd.gold[: min(tasks, len(crowd.gold))], tasks, -1)
+        _, taught = learn_jointly(labels, gold, features, features.tasks, prior=crowd.prior)
+        if taught.prior is None or taught.tilt is None or taught.learner is None:
+            return {"learner": None} if self.learner else {}
+        file = io.BytesIO()
+        np.savez(file, prior=taught.prior.astype(np.float32), tilt=taught.tilt.astype(np.float32))
+        word = file.getvalue()
+        digest = sha256(word).hexdigest()[:32]
+        log.keep(f"learner-{digest}", word)
+        agrees = round(taught.learner.accuracy, 6)
+        return {"learner": {"hash": digest, "bits": round(taught.bits, 6), "agrees": agrees}}
+
+    def _read_features(self, log: CampaignState, named: Sequence[str], tasks: int) -> Features | None:
+        """The features of the tasks, read once; None if they cannot be learnt from."""
+        have = len(self._features[0]) if self._features else 0
+        ids: list[str] = []
+        payloads: list[Any] = []
+        while have + len(ids) < tasks:
+            page = log.payloads(have + len(ids) - 1, min(CHUNK, tasks - have - len(ids)))
+            if not page:
+                return None
+            ids += [one for one, _ in page]
+            payloads += [payload if isinstance(payload, Mapping) else {} for _, payload in page]
+        if ids:
+            wanted = list(named) if ALL not in named else columns_of(payloads)
+            columns = {f"feature {name}": [payload.get(name) for payload in payloads] for name in wanted}
+            try:
+                read = read_features(NamedColumns("the tasks", task=ids, **columns))
+                self._features[:] = [self._features[0].then(read) if self._features else read]
+            except InputError:
+                return None
+        return self._features[0] if self._features else None
+
+    def _hear(self, log: CampaignState, said: dict[str, Any] | None) -> None:
+        """Take over the learner's word that a refit names; without one, tasks have the priors of their classes."""
+        if said is None and self.learner is None:
+            return
+        crowd, self.learner, self._word = self.crowd, said, None
+        crowd.offsets[: crowd.tasks] = self.tilts(log.classes)[
+            np.asarray(log.task_classes(0, crowd.tasks), dtype=np.int64)
+        ]
+        crowd.beside_learner = False
+        data = None if said is None else log.kept(f"learner-{said['hash']}")
+        if data is not None:
+            with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
+                prior, tilt = arrays["prior"].astype(np.float64), arrays["tilt"].astype(np.float64)
+            self._word = prior, tilt
+            crowd.offsets[: min(len(tilt), crowd.tasks)] += tilt[: crowd.tasks]
+            crowd.beside_learner = True
 
     def take_over(self, model: CrowdModel | None) -> None:
         """Stand in for the other model from now on; that one becomes the shadow."""
@@ -407,6 +492,7 @@ class CrowdModel:
             config, new = log.row.config, len(classes)
             limits = np.full(new, config.most_labels), np.full(new, config.most_in_flight)
             crowd.add_tasks(self.tilts(log.classes)[classes], *limits)
+        self._hear(log, data.get("learner"))
         arrivals = data.get("arrivals")
         crowd.learn(data["version"], data["given"], data["left"], arrivals, data.get("expert", 0.0))
         self._turns_away, self.serves_all = arrivals is not None, False
@@ -495,7 +581,16 @@ class CrowdModel:
             agreeing=np.bincount(worker, agree, minlength=people)[:people].astype(np.int64),
             answers=answers,
             history=tuple((int(n), mean, low, high) for n, mean, low, high in self.history),
+            word=self._all_words(shares, tasks),
+            bits=self.learner["bits"] if self.learner else 0.0,
         )
+
+    def _all_words(self, shares: Floats, tasks: int) -> Floats | None:
+        """What the learner says of each task, the shares where it has not been asked."""
+        if self._word is None:
+            return None
+        known = self._word[0][:tasks]
+        return np.vstack([known, np.tile(shares, (tasks - len(known), 1))])
 
 
 def _padded(counts: Ints, size: int, rest: int = 0) -> Ints:
@@ -513,7 +608,7 @@ def expert_worth(config: CampaignSettings) -> float:
 def new_model(log: CampaignState) -> CrowdModel:
     """A model to follow a log with: that of its snapshot, if there is one of use, else that before the first event."""
     model = CrowdModel(log.row.config)
-    data, last = log.snapshot(), log.last_event("refitted")
+    data, last = log.kept("snapshot"), log.last_event("refitted")
     most = log.row.seq if last is None else last_seen(log.log(last - 1, 1)[0])
     if data is not None and not model.restore(data, most):
         return CrowdModel(log.row.config)

@@ -170,6 +170,13 @@ class DeclaredSettings(BaseModel):
         description="Columns that workers are shown, or * for all. Left out: all but those whose names look personal "
         "or like a model's score. All columns are kept and come back with the results.",
     )  # fmt: skip
+    features: Annotated[
+        tuple[Name, ...] | None, Offer("A,B", changeable=True, form="terms", label="Columns to learn from")
+    ] = Field(
+        None, max_length=500, examples=[["text", "vector"]],
+        description="Columns of the tasks that a learner may learn from (policy crowd only): numbers, lists of numbers "
+        "or texts, or * for all. A label then says something about tasks like its own.",
+    )  # fmt: skip
     deadline: Annotated[
         float | None,
         Offer("TIME", changeable=True, form="terms", label="Deadline", note="UTC, empty for none",
@@ -339,6 +346,7 @@ class ChangeableOptions(TypedDict, total=False):
     instructions: str
     language: str | None
     show: Sequence[str] | None
+    features: Sequence[str] | None
     turn_away: bool
 
 

@@ -152,6 +152,8 @@ class CampaignSettings(DeclaredSettings):
             )
         if "turn_away" not in self.model_fields_set and not self.knows_workers:
             self.__dict__["turn_away"] = False
+        if self.features and not self.knows_workers:
+            raise InputError(f"policy {self.policy!r} does not learn from features.", "Use the policy crowd.")
         check_turning_away(self.turn_away, self.policy)
         policy.check_answers(self.answers)
         if self.label_cost > 0 and not policy.priced:

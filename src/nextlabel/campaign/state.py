@@ -73,8 +73,16 @@ class Log(Protocol):
         """The number of the last event of a kind."""
         ...
 
-    def snapshot(self) -> bytes | None:
-        """What was kept of the crowd's model (``CrowdModel.dump``)."""
+    def kept(self, part: str) -> bytes | None:
+        """What was kept of the crowd's model: its ``snapshot`` (``CrowdModel.dump``), or a learner's word by hash."""
+        ...
+
+    def keep(self, part: str, data: bytes) -> None:
+        """Keep a learner's word."""
+        ...
+
+    def payloads(self, after: int, limit: int) -> list[tuple[str, Any]]:
+        """The ids and payloads of tasks with a number above ``after``."""
         ...
 
 
@@ -250,9 +258,17 @@ class CampaignState:
         new = (event for event in pending if event.seq > after)
         return [*found, *(replace(e, data={}) if e.kind == "tasks_added" else e for e in new)][:limit]
 
-    def snapshot(self) -> bytes | None:
+    def kept(self, part: str) -> bytes | None:
         """What was kept of the crowd's model (``CrowdModel.dump``)."""
-        return self.source.snapshot()
+        return self.source.kept(part)
+
+    def keep(self, part: str, data: bytes) -> None:
+        """Keep a learner's word."""
+        self.source.keep(part, data)
+
+    def payloads(self, after: int, limit: int) -> list[tuple[str, Any]]:
+        """The ids and payloads of tasks with a number above ``after``."""
+        return self.source.payloads(after, limit)
 
     def last_event(self, kind: str) -> int | None:
         """The number of the last event of a kind."""

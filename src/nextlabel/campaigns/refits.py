@@ -26,7 +26,7 @@ from nextlabel.campaign.state import CampaignState
 from nextlabel.campaigns.jobs import Jobs
 from nextlabel.campaigns.table_cache import LONG_LOG, crowd_compiled
 from nextlabel.errors import NextlabelError
-from nextlabel.store.records import snapshot_name
+from nextlabel.store.records import kept_name
 from nextlabel.store.sql import SqlStore
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class BackgroundRefits:
         The shadow is this thread's alone.
         """
         if shadow.seq > max(LONG_LOG, (1.0 + MORE_EVENTS) * self._kept.get(id, 0)):
-            self._store.put(snapshot_name(id), shadow.dump(), replace=True)
+            self._store.put(kept_name(id), shadow.dump(), replace=True)
             self._kept[id] = shadow.seq
 
     def begin(self, id: str) -> Begin | None:
@@ -138,7 +138,8 @@ class BackgroundRefits:
         if event is None:
             return adopted(model, self._log(id))
         assert model.shadow is not None  # there is one from the first ``refitting`` on
-        model.shadow.learn_as_shadow(self._log(id), event.seq, event.data)
+        log = self._log(id)
+        begin.found.update(model.shadow.learn_as_shadow(log, event.seq, event.data, teach=True))
         model.shadow.catch_up(self._log(id))
         begin.found.update(model.shadow.found(self._log(id), event.data, model.history))
         return model.shadow
@@ -196,6 +197,14 @@ class _StoredLog:
         """The last event of a kind."""
         return self._store.last_event(self._id, kind)
 
-    def snapshot(self) -> bytes | None:
+    def kept(self, part: str) -> bytes | None:
         """What was kept of the crowd's model."""
-        return self._store.get(snapshot_name(self._id))
+        return self._store.get(kept_name(self._id, part))
+
+    def keep(self, part: str, data: bytes) -> None:
+        """Keep a learner's word."""
+        self._store.put(kept_name(self._id, part), data)
+
+    def payloads(self, after: int, limit: int) -> list[tuple[str, Any]]:
+        """The ids and payloads of tasks with a number above ``after``."""
+        return [(task.key, task.payload) for task in self._store.tasks(self._id, after, limit)]

@@ -103,11 +103,11 @@ def learn_crowd(
             names, data, truth = everything, wide, told
     copying, pairs = find_copying(data, fit)
     controls = judge_by_truths(data, fit, truth)
-    if taught is None or taught.learner is None:
+    if taught is None or taught.prior is None:
         usual = CrowdPrior.default(data.answers) if prior is None else prior
         expected = expected_accuracy(data, fit.beliefs, usual, truth)
     else:
-        expected = expected_jointly(fit, taught, truth)
+        expected = expected_jointly(fit.beliefs, fit.share, taught.prior, taught.bits, truth)
     return LearntCrowd(
         answers=table.labels,
         workers=_workers(table, data, fit, {j for one in copying for j in (one.one, one.other)}, controls),

@@ -50,8 +50,9 @@ from nextlabel.files.columns import cell_text
 from nextlabel.files.features import Features
 from nextlabel.kernels.crowd_fit import stiffness
 
-#: Parts of the items of which each is foretold from the others, turns of learner and channels, steps of one climb.
-FOLDS, TURNS, STEPS = 5, 3, 60
+#: Parts of the items of which each is foretold from the others, turns of learner and channels, steps of one climb, and
+#: of one where items are many.
+FOLDS, TURNS, STEPS, FEWER_STEPS = 5, 3, 60, 20
 #: Ridge weights: the first, the factor between two, the ends.
 RIDGE, FACTOR, LEAST_RIDGE, MOST_RIDGE = 0.3, 3.0, 0.01, 30.0
 #: Items that choose the encoding and the ridge weight.
@@ -412,9 +413,10 @@ class _Teacher:
         start = np.zeros((design.shape[1] + 1, len(share)), dtype=np.float32)
         start[-1] = np.log(share)
         likely, members = like.astype(np.float32), []
+        steps = STEPS if len(fold) <= MOST_SEARCHED else FEWER_STEPS
         for part in range(FOLDS):
             rows = np.flatnonzero(taught & (fold != part))
-            weights = _climb(design[rows], likely[rows], ridge, start if warm is None else warm[part], STEPS)
+            weights = _climb(design[rows], likely[rows], ridge, start if warm is None else warm[part], steps)
             members.append(weights)
             others = np.flatnonzero(fold == part)
             chance[others] = _says(design[others], weights)
@@ -485,20 +487,19 @@ def believed(chance: Floats, share: Floats, tempered: Tempered) -> Floats:
     return prior
 
 
-def expected_jointly(fit: CrowdFit, taught: Taught, gold: Ints) -> ExpectedAccuracy:
+def expected_jointly(beliefs: Floats, share: Floats, prior: Floats, bits: float, gold: Ints) -> ExpectedAccuracy:
     """How many answers are right, between what the fit says and what the learner alone says of the same answers.
 
     People who are wrong together teach the learner to be wrong with them, so that the fit is too sure; the learner, to
     whom an item's labels are unknown, knows nothing of what they add. The more of all there is to know the learner
     knows, the more its word counts. The interval holds both words.
     """
-    assert taught.prior is not None
     asked = np.flatnonzero(gold < 0)
-    best = fit.beliefs[asked].argmax(axis=1)
-    joint = fit.beliefs[asked].max(axis=1)
-    alone = float(taught.prior[asked, best].mean())
-    entropy = -float((fit.share * np.log2(fit.share)).sum())
-    weight = min(taught.bits / entropy, 1.0)
+    if not len(asked):
+        return ExpectedAccuracy(np.nan, 0.0, 1.0, 0.0)
+    best, joint = beliefs[asked].argmax(axis=1), beliefs[asked].max(axis=1)
+    alone = float(prior[asked, best].mean())
+    weight = min(bits / -float((share * np.log2(share)).sum()), 1.0)
     mean = weight * alone + (1.0 - weight) * float(joint.mean())
     chance = float((joint * (1.0 - joint)).sum()) / len(asked) ** 2
     half = WIDTH * chance**0.5

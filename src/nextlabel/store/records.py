@@ -329,7 +329,7 @@ class SqlDeletions:
             connection.execute(insert(deleted_campaigns).values(id=id, number=number, deleted_at=now, rows=rows))
             connection.execute(delete(link_versions).where(link_versions.c.campaign == id))
             connection.execute(delete(visits).where(visits.c.campaign == id))
-            connection.execute(delete(kept).where(kept.c.name == snapshot_name(id)))
+            connection.execute(delete(kept).where(kept.c.name.endswith(kept_name(id, ""), autoescape=True)))
         self._forget(id)
         return Deletion(id, now, rows)
 
@@ -375,6 +375,6 @@ def _remove(connection: Connection, table: Table, number: int, many: int) -> int
     return connection.execute(delete(table).where(which)).rowcount
 
 
-def snapshot_name(campaign: str) -> str:
-    """The name under which the snapshot of a campaign is kept."""
-    return f"snapshot:{campaign}"
+def kept_name(campaign: str, part: str = "snapshot") -> str:
+    """The name under which a part of a campaign's model is kept: its snapshot, or a learner's word."""
+    return f"{part}:{campaign}"

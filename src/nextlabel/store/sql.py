@@ -73,7 +73,7 @@ from nextlabel.store.engine import (
     make_engine,
 )
 from nextlabel.store.migrate import check_file, migrate
-from nextlabel.store.records import GONE, SqlAccess, SqlDeletions, SqlImports, SqlVisits, SqlWebhooks, snapshot_name
+from nextlabel.store.records import GONE, SqlAccess, SqlDeletions, SqlImports, SqlVisits, SqlWebhooks, kept_name
 from nextlabel.store.statements import Row, Runner
 from nextlabel.store.tables import (
     campaigns,
@@ -217,8 +217,10 @@ class Resident:
 class _Transaction:
     """Where a campaign finds what it does not keep in memory (``campaign.state.Source``)."""
 
-    def __init__(self, runner: Runner, number: int, resident: Resident, state: CampaignState) -> None:
-        self.runner, self.number, self.state = runner, number, state
+    def __init__(
+        self, runner: Runner, number: int, resident: Resident, state: CampaignState, memory: dict[str, bytes] | None
+    ) -> None:
+        self.runner, self.number, self.state, self._memory = runner, number, state, memory
         self._texts = resident.texts
 
     def log(self, after: int, limit: int) -> list[Event]:
@@ -231,11 +233,27 @@ class _Transaction:
         found = self.runner.one(_last_event, {"campaign": self.number, "kind": kind})
         return None if found is None else int(found[0])
 
-    def snapshot(self) -> bytes | None:
+    def kept(self, part: str) -> bytes | None:
         """What was kept of the crowd's model."""
-        which = select(kept.c.data).where(kept.c.name == snapshot_name(self.state.row.id))
-        found = self.runner.connection.execute(which).scalar()
+        name = kept_name(self.state.row.id, part)
+        if self._memory is not None:
+            return self._memory.get(name)
+        found = self.runner.connection.execute(select(kept.c.data).where(kept.c.name == name)).scalar()
         return None if found is None else bytes(found)
+
+    def keep(self, part: str, data: bytes) -> None:
+        """Keep a learner's word."""
+        name = kept_name(self.state.row.id, part)
+        if self._memory is not None:
+            self._memory[name] = data
+        elif self.kept(part) is None:
+            self.runner.connection.execute(insert(kept).values(name=name, data=data))
+
+    def payloads(self, after: int, limit: int) -> list[tuple[str, Any]]:
+        """The ids and payloads of tasks with a number above ``after``."""
+        which = _tasks.where(tasks.c.number > after).order_by(tasks.c.number).limit(limit)
+        found = [task_from(row) for row in self.runner.connection.execute(which, {"campaign": self.number})]
+        return [(task.key, task.payload) for task in found]
 
     def text(self, task: int) -> tuple[str, Any]:
         """The id and the payload of a task."""
@@ -322,7 +340,7 @@ class SqlStore:
         self.visits = SqlVisits(self.read, self.write)
         self.imports = SqlImports(self.read, self.write)
         self.webhooks = SqlWebhooks(self.read, self.write)
-        self.deletions = SqlDeletions(self.read, self.write, self._number_and_rows, self._forget)
+        self.deletions = SqlDeletions(self.read, self.write, self._number_and_rows, self._forget_for_good)
 
     # Transactions -----------------------------------------------------------------------------------------------
 
@@ -340,7 +358,7 @@ class SqlStore:
             if connection.execute(_deleted_at, {"id": id}).scalar() is not None:
                 raise taken_by_deleted(id)
             with closing(Runner(connection)) as runner:
-                state.begin(_Transaction(runner, number, resident, state))
+                state.begin(_Transaction(runner, number, resident, state, self._kept if self.in_memory else None))
                 yield state
                 runner.write_all(changed_rows(number, state))
         state.end()
@@ -429,7 +447,7 @@ class SqlStore:
             state = load_state(runner, number, row)
             resident.texts.clear()
         resident.state = state
-        return _Transaction(runner, number, resident, state)
+        return _Transaction(runner, number, resident, state, self._kept if self.in_memory else None)
 
     def _follow(self, runner: Runner, number: int, state: CampaignState) -> CampaignState | None:
         """Follow more events of others; None if the campaign has to be read again."""
@@ -467,6 +485,12 @@ class SqlStore:
         """Keep nothing of a campaign in memory: it was deleted, or its tables were repaired."""
         with self._residents_lock:
             self._residents.pop(id, None)
+
+    def _forget_for_good(self, id: str) -> None:
+        """Keep nothing of a campaign that was deleted."""
+        self._forget(id)
+        for name in [name for name in self._kept if name.endswith(kept_name(id, ""))]:
+            del self._kept[name]
 
     def _lock_campaigns(self, runner: Runner, ids: Sequence[str]) -> list[Row]:
         """The campaign, locked; of several those that are there and that nobody else has locked.

@@ -40,6 +40,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
+from nextlabel.crowd.fit import CrowdLabels
+from nextlabel.crowd.learner import modest_prior
 from nextlabel.crowd.prior import TASKS, CrowdPrior
 from nextlabel.errors import InputError
 from nextlabel.kernels.crowd_campaign import (
@@ -151,6 +153,8 @@ class CrowdAllocator:
         )
         #: (K, C) log beliefs of tasks without labels, less those of a usual task.
         self.offsets = np.log(np.maximum(beliefs, 1e-300)) - self.campaign.state.logp
+        #: Whether these come from a learner that people have taught (``crowd.learner``).
+        self.beside_learner = False
         self.campaign.state.logp[:] += self.offsets
         self.campaign.state.belief[:] = beliefs
         if channels is not None:
@@ -242,6 +246,10 @@ class CrowdAllocator:
         if not self.learnt or not len(came):
             return
         task, worker, answer = history.task[came], history.worker[came], history.answer[came]
+        if self.beside_learner:
+            labels = CrowdLabels(task, worker, answer, len(self.gold), len(state.counts), state.belief.shape[1])
+            modest = modest_prior(labels, self.gold, self.prior)
+            state = state._replace(base=modest.pseudo, hold=float(modest.hold))
         tilt = self.offsets if np.ptp(self.offsets, axis=0).any() else self.offsets[:0]
         refit(state, task, worker, answer, len(came), self.gold, tilt, SWEEPS, RISE, False, np.zeros(SWEEPS))
         pseudo = state.counts + state.pseudo

@@ -30,13 +30,16 @@ from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from heapq import heappop, heappush
+from typing import Any
 
 import numpy as np
 
 from nextlabel.arrays import Bools, Floats, Ints
 from nextlabel.crowd.fit import CrowdLabels, fit_crowd
+from nextlabel.crowd.learner import learn_jointly
 from nextlabel.crowd.prior import CrowdPrior
 from nextlabel.errors import InputError
+from nextlabel.files.features import Features
 from nextlabel.files.labels import LabelTable
 from nextlabel.kernels.crowd_campaign import new_bins, put
 from nextlabel.kernels.crowd_rollout import (
@@ -64,6 +67,8 @@ REPLAYS = ("task-first", "worker-first", "timed")
 READOUTS = ("workers", "majority")
 #: Labels per task after which everything is fitted anew; with real times per task of a batch.
 REFIT_SHARE, TIMED_REFIT_SHARE = 0.03, 0.1
+#: Labels per task after which a learner of the tasks' features is taught anew.
+TAUGHT_SHARE = 0.125
 #: How many times the relaxation is solved again while the budget is spent; refits in between move the beliefs.
 RESOLVES = 10
 
@@ -153,9 +158,21 @@ class ReadOut:
     labels: int
 
 
-def read_out(labels: CrowdLabels, gold: Ints, prior: CrowdPrior | None = None) -> ReadOut:
-    """Both read-outs of the same labels; ``expected`` is the mean probability of the answers of ``workers``."""
-    beliefs = fit_crowd(labels, prior=prior).beliefs
+def read_out(
+    labels: CrowdLabels,
+    gold: Ints,
+    prior: CrowdPrior | None = None,
+    features: Features | None = None,
+    tasks: Sequence[Any] = (),
+) -> ReadOut:
+    """Both read-outs of the same labels; ``expected`` is the mean probability of the answers of ``workers``.
+
+    With ``features`` of the ``tasks``, ``workers`` learns from both (``crowd.learner``).
+    """
+    if features is None:
+        beliefs = fit_crowd(labels, prior=prior).beliefs
+    else:
+        beliefs = learn_jointly(labels, np.full(labels.tasks, -1), features, tasks, prior=prior)[0].beliefs
     votes = np.zeros((labels.tasks, labels.answers))
     np.add.at(votes, (labels.task, labels.answer), 1.0)
     right = {"workers": share_right(beliefs, gold), "majority": share_right(votes, gold)}
@@ -208,6 +225,7 @@ class CrowdReplaySetup:
     seed: int = 0
     prior: CrowdPrior | None = None
     expert: float = 0.0
+    features: Features | None = None
 
 
 def replay_crowd(
@@ -220,6 +238,7 @@ def replay_crowd(
     replications: int = 50,
     seed: int = 0,
     prior: CrowdPrior | None = None,
+    features: Features | None = None,
     progress: Progress | None = None,
 ) -> list[CrowdReplayed]:
     """Every policy with every budget (labels in all): the budgets of the first policy as given, then the next policy's.
@@ -227,9 +246,10 @@ def replay_crowd(
     ``policies`` are ``crowd``, ``crowd-uncertainty`` (least certain first), ``uniform`` (fewest labels first) or one of
     your own that knows workers; task first and with two answers also those for equal workers (``index``, ``okg`` ...).
     ``turn_away`` lets a policy send
-    an arriving worker away, which costs nothing. A timed replay leaves nothing to chance and is made once.
+    an arriving worker away, which costs nothing. A timed replay leaves nothing to chance and is made once. ``features``
+    of the record's tasks are learnt from as labels come in, by ``crowd`` and ``crowd-uncertainty`` and in the read-out.
     """
-    setup = CrowdReplaySetup(record, replay, turn_away, seed, prior)
+    setup = CrowdReplaySetup(record, replay, turn_away, seed, prior, features=features)
     count = _checked(setup, budgets, replications)
     count = 1 if replay == "timed" else count  # nothing is left to chance
     rising = sorted(set(budgets))
@@ -238,7 +258,7 @@ def replay_crowd(
         results: dict[int, list[tuple[ReadOut, int]]] = {budget: [] for budget in rising}
         for replication in range(count):
             for budget, given, turned in labels_given(setup, policy, rising, replication):
-                results[budget].append((read_out(given, record.gold, prior), turned))
+                results[budget].append((read_out(given, record.gold, prior, features, record.tasks), turned))
             if progress is not None:
                 progress((k + (replication + 1) / count) / len(policies))
         out += [_replayed(setup, policy.name, budget, results[budget]) for budget in budgets]
@@ -322,6 +342,8 @@ def play_orders(
     run, history = new_crowd_run(world, np.zeros((0, C)), setup.seed, replication), policy.campaign.history
     step = max(1, int(REFIT_SHARE * K))
     next_fit, next_solve, over = step, 0, False
+    next_lesson, lesson = 0 if setup.features is None else K // 8, max(1, int(TAUGHT_SHARE * K))
+    names = [setup.record.tasks[x] for x in rows]
     for budget in budgets:
         while not over and policy.given < budget:
             over = play_crowd(
@@ -333,6 +355,12 @@ def play_orders(
                 policy.arrivals = float(len(setup.record) - run.counters[ARRIVED])
             if policy.given >= next_fit:
                 next_fit = policy.given + step
+                if setup.features is not None and policy.given >= next_lesson:
+                    next_lesson = policy.given + lesson
+                    n = policy.given
+                    given_out, who, said = history.task[:n].copy(), history.worker[:n].copy(), history.answer[:n].copy()
+                    so_far = CrowdLabels(given_out, who, said, K, labels.workers, C)
+                    policy.hear(so_far, setup.features, names)
                 policy.refit()
                 # Task first everybody is the same mixture of workers: the plan moves slowly, and ten are enough.
                 if policy.due and (not task_first or policy.given >= next_solve):

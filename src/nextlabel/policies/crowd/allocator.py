@@ -32,7 +32,7 @@ refit over all labels where channels are learnt; ``learn`` 0.05 to 1 s.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -41,9 +41,10 @@ import numpy as np
 
 from nextlabel.arrays import Floats, Ints
 from nextlabel.crowd.fit import CrowdLabels
-from nextlabel.crowd.learner import modest_prior
+from nextlabel.crowd.learner import learn_jointly, modest_prior
 from nextlabel.crowd.prior import TASKS, CrowdPrior
 from nextlabel.errors import InputError
+from nextlabel.files.features import Features
 from nextlabel.kernels.crowd_campaign import (
     GONE,
     IN_FLIGHT,
@@ -255,6 +256,12 @@ class CrowdAllocator:
         pseudo = state.counts + state.pseudo
         self.campaign.channels[:] = pseudo / pseudo.sum(axis=2, keepdims=True)
 
+    def hear(self, labels: CrowdLabels, features: Features, names: Sequence[Any]) -> None:
+        """Teach a learner of the tasks' features by the labels so far; the next refit starts from what it says."""
+        _, taught = learn_jointly(labels, self.gold, features, names, prior=self.prior)
+        self.offsets[:] = 0.0 if taught.tilt is None else taught.tilt
+        self.beside_learner = taught.tilt is not None
+
     def rebin(self) -> None:
         """After a refit: tasks go to the bins of their new beliefs and keep their plans."""
         rebin_all(self.campaign, self.plan)
@@ -321,7 +328,7 @@ class CrowdAllocator:
     @property
     def _strangers(self) -> bool:
         """Whether it matters who a worker is and nobody knows; task first it is not known who will come anyway."""
-        return self.learnt and not self.settings.task_first
+        return self.learnt and not self.settings.task_first and not self.beside_learner
 
     @property
     def _generosity(self) -> float:

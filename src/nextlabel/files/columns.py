@@ -162,10 +162,11 @@ def find_columns(table: Table, roles: Mapping[str, str]) -> dict[str, int]:
         if known is None and others and role in OPTIONAL:
             continue
         if known is None or plain.count(plain_name(known)) > 1:
-            there = "no column" if known is None else "more than one column"
+            there, word = "no column" if known is None else "more than one column", role.removesuffix("_at")
+            flag = f"Name the one that holds the {word} with --{word}-column."  # results have no flag for probabilities
             raise FileFormatError(
                 f"{name} has {there} {known or wanted!r}; it has the columns {listed(header)}.",
-                f"Name the one that holds the {role.removesuffix('_at')} with --{role.removesuffix('_at')}-column.",
+                "Give the probability of each label in a column 'probability'." if wanted == "probability" else flag,
             )
         at[role] = plain.index(plain_name(known))
     table.report.columns = {role: header[k] for role, k in at.items()}

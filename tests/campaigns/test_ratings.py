@@ -111,3 +111,14 @@ def test_over_http(tmp_path: Path) -> None:
         http.post("/campaigns/rated/tasks", content=json.dumps({"payload": {"text": "a"}}))
         refused = http.post("/campaigns", json={**body, "id": "other", "scale": "7"})
         assert refused.status_code == 422 and "not a range" in refused.text
+
+
+def test_the_form_of_the_browser() -> None:
+    """The labels that the form suggests stand in nobody's way; a scale without ratings is refused."""
+    from nextlabel.web.dashboard.routes.create import CampaignForm
+
+    sent = {"budget": "10", "labels": "no\nyes", "answer": "rating", "scale": "1..7"}
+    assert CampaignForm.read(sent, ["text"]).settings(0.0).labels == tuple("1234567")
+    assert CampaignForm.read({**sent, "answer": "", "scale": ""}, ["text"]).settings(0.0).labels == ("no", "yes")
+    with pytest.raises(nl.errors.InputError, match="a choice has no scale"):
+        CampaignForm.read({**sent, "answer": ""}, ["text"]).settings(0.0)

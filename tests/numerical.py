@@ -12,7 +12,7 @@ HERE = Path(__file__).resolve().parent
 NUMERICAL = (
     "beliefs",
     "crowd/test_fit.py",
-    "crowd/test_sampler.py",
+    "solve/crowd/test_posterior.py",
     "crowd/test_stream.py",
     "kernels",
     "learn/test_priors_from_labels.py",

@@ -67,7 +67,7 @@ def test_everything_that_is_shown_comes_from_what_was_learnt(tmp_path: Path) -> 
             assert "no policy can" not in page and "proved" not in page
             assert "Workers and items were learnt anew from 36 labels of 3 workers" in page
             meanings = " ".join(browser.get("/help/numbers").text.split())
-            assert "the next label would make 0.02 more items right" in meanings and "/help/numbers" in page
+            assert "0.02 means: fifty labels make one more item right" in meanings and "/help/numbers" in page
             task = browser.get(f"/campaigns/{id}/tasks/1").text
             assert f"{crowd.beliefs[1, 1]:.1%}" in task
 

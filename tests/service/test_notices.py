@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from live_crowds import LABELS, WORKERS, say, settled, tasks
+from nextlabel.campaigns import certificate as certificates
 from nextlabel.campaigns.certificate import CrowdBound
 from nextlabel.cli.app import run
 from nextlabel.service.access import new_token
@@ -157,7 +158,9 @@ def test_blocking_the_last_one_who_could_says_so_at_once(service: Service) -> No
 
 
 @pytest.mark.parametrize("bound", [0.4, 1.0])
-def test_a_bound_that_the_labels_contradict_is_withheld_and_never_raised(service: Service, bound: float) -> None:
+def test_a_bound_that_the_labels_contradict_is_withheld_and_never_raised(
+    service: Service, bound: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
     begin(service, "http://127.0.0.1:1/", most_labels=5)
     commands, rng = service.campaign_service, np.random.default_rng(2)
     with service.http() as http:
@@ -168,7 +171,9 @@ def test_a_bound_that_the_labels_contradict_is_withheld_and_never_raised(service
             lease = commands.ask("shop", worker)
             assert lease
             commands.tell(lease.id, say(lease.task, worker, rng))
-    commands.certificates.bounds._last["shop"] = CrowdBound(250, 24, bound)
+    found = commands.run("shop", certificates._Crowd.of)
+    monkeypatch.setattr(certificates, "FEWEST_LABELS", 20)
+    commands.certificates.bounds._last["shop"] = CrowdBound(found.terms, 24, bound, "It is set.", 0.0, 0.0)
     with service.http() as http:
         told = http.get("/campaigns/shop/certificate").json()
     assert told["as_of_labels"] == 24

@@ -17,11 +17,12 @@ task. An event that lets somebody label again takes that notice back.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import numpy as np
 
-from nextlabel.arrays import Bools
+from nextlabel.arrays import Bools, Floats, Ints
 from nextlabel.campaign.states import PREFIX
 from nextlabel.prose import counted
 
@@ -36,6 +37,9 @@ _ACTIONS: Final[dict[Kind, tuple[Action, ...]]] = {
 }
 #: A worker's number of labels is brought up to date when it has grown by this factor.
 GROWN: Final = 1.5
+#: Usual gaps after which a worker has left, and the items given out meanwhile until that is sure; newcomers who are
+#: told apart at most.
+SILENT, LONG, MOST_NEW = 10.0, 100, 30
 
 
 class Notice(NamedTuple):
@@ -67,17 +71,40 @@ def notice_table(notice: Notice) -> dict[str, Any]:
 class Supply(NamedTuple):
     """Labels that can still be given: at most ``labels`` by ``workers``, who have come, and those of newcomers.
 
-    ``newcomers`` is how many of the budget's labels are expected from people who have not come yet: as many per label
-    as workers have come once only [Good53]. With nobody there yet it is all of them.
+    Newcomers are expected as often per label as workers have come once only (``unseen``, [Good53]), always with nobody
+    there yet, and each gives ``most_each`` labels at most. Of each worker in the order of the log: the most labels that
+    can still be theirs (``each``), those in flight or lapsed included (``pending``), and how often they come among
+    those who can label (``share``; the sum is above 1 where some have perhaps left). ``given`` is how many items one
+    person has had on average, ``lapsed`` how many leases are over whose answers would still count.
     """
 
     labels: int
     workers: frozenset[str]
-    newcomers: int
+    most_each: int
+    each: Ints
+    pending: Ints
+    share: Floats
+    unseen: float
+    given: float
+    lapsed: int
 
     def of(self, left: int) -> int:
         """How many of ``left`` labels can come."""
-        return min(left, self.labels + self.newcomers)
+        return min(left, self.labels + round(self.unseen * left * self.most_each))
+
+    def expected(self, asks: float) -> tuple[Floats, float, int]:
+        """Labels of each worker and of newcomers, and how many of these come, if so many ask.
+
+        Nobody gives more than they can: where some run out of items, the others come the more often.
+        """
+        can = np.maximum(self.each - self.pending, 0).astype(np.float64)
+        known, rounds = np.minimum(can, self.share * asks), 0
+        while rounds < len(can) and known.sum() < asks - 1e-6 and (free := self.share[known < can].sum()) > 0:
+            known = np.minimum(can, known + self.share * (asks - known.sum()) / free)
+            rounds += 1
+        people = max(min(math.ceil(self.unseen * asks), MOST_NEW), 1)
+        new = min(self.unseen * max(self.given, 1.0), 1.0) * asks
+        return known + np.minimum(self.pending, self.each), new, people
 
 
 def supply_of(state: CampaignState) -> Supply:
@@ -88,8 +115,8 @@ def supply_of(state: CampaignState) -> Supply:
     is_open, able = room > 0, _able(state)
     task, worker = entries.task[: entries.size], entries.worker[: entries.size]
     there = task < n
-    task, worker = task[there], worker[there]
-    had = able[worker] & is_open[task]
+    had = able[worker] & there
+    had[had] = is_open[task[had]]
     items = np.maximum(int(is_open.sum()) - np.bincount(worker[had], minlength=len(able)), 0)
     most = row.config.most_labels_per_worker
     quota = np.array([n if most is None else max(most - one.labels, 0) for one in state.workers], dtype=np.int64)
@@ -98,8 +125,35 @@ def supply_of(state: CampaignState) -> Supply:
     can = frozenset(one.worker for one, labels in zip(state.workers, each, strict=True) if labels)
     people = [one.given for one in state.workers if one.given and not _is_model(one.worker)]
     once = sum(given == 1 for given in people) / sum(people) if people else 1.0
-    newcomers = once * row.left * min(int(is_open.sum()), n if most is None else most)
-    return Supply(min(int(each.sum()), int(takers.sum())), can, min(round(newcomers), row.left))
+    out, lapsed = state.unanswered()
+    heard = np.array([one.standing != "blocked" for one in state.workers], dtype=np.bool_)
+    pending = np.where(heard, np.bincount(worker[np.concatenate([out, lapsed])], minlength=len(able)), 0)
+    comes = np.where(each > 0, [one.given for one in state.workers], 0).astype(np.float64)
+    perhaps, surely = _have_left(worker.astype(np.int64), state)
+    comes[surely] = 0.0
+    share = comes / np.where(perhaps, max(comes.sum(), 1.0), max(comes[~perhaps].sum(), 1.0))
+    return Supply(
+        min(int(each.sum()), int(takers.sum())), can, min(int(is_open.sum()), n if most is None else most),
+        each + pending, pending,
+        share, once, sum(people) / max(len(people), 1), int(heard[worker[lapsed]].sum()),
+    )  # fmt: skip
+
+
+def _have_left(worker: Ints, state: CampaignState) -> tuple[Bools, Bools]:
+    """(W,) who perhaps has left, and who surely: nothing was given to them for ``SILENT`` times as long as usual.
+
+    As long means in items given out, and a fifth of all of them at least; surely, half of them and ``LONG``. Who
+    perhaps has left may come back, and others may come in their place. Somebody who was turned away has come.
+    """
+    number = np.arange(len(worker))
+    first, last = np.full(len(state.workers), len(worker)), np.full(len(state.workers), -1)
+    last[worker], first[worker[::-1]] = number, number[::-1]
+    usual = (last - first) / np.maximum(np.bincount(worker, minlength=len(first)) - 1, 1)
+    silent = np.where([one.turned_away > 0 for one in state.workers], 0, len(worker) - last)
+    perhaps, surely = (
+        silent > np.maximum(SILENT * usual, least) for least in (len(worker) / 5, max(len(worker) / 2, LONG))
+    )
+    return np.asarray(perhaps), np.asarray(surely)
 
 
 def current_notices(state: CampaignState) -> tuple[Notice, ...]:

@@ -385,6 +385,12 @@ class CampaignState:
         klass, node, w = self.pool.group_of(task)
         return ~klass if self.is_control(task) else klass, node, w
 
+    def unanswered(self) -> tuple[Ints, Ints]:
+        """Leases of the budget that are out, and those that have lapsed, whose answers may still come and count."""
+        size = self.leases.size
+        status, paid = self.leases.status[:size], ~self.leases.free[:size]
+        return tuple(np.flatnonzero((status == code) & paid) for code in (_OUT, _CODE[EXPIRED]))  # type: ignore[return-value]
+
     def groups(self) -> dict[Group, int]:
         """How many tasks but controls are in each state that has any; not to be changed."""
         return self.pool.groups()

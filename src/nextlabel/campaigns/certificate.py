@@ -11,7 +11,8 @@ forecast  expected at the end of the budget, with its 90% range forecast_low to 
 assumes   what ``upper`` assumes, in a sentence
 withheld  why ``upper`` is not shown although there is a bound; empty otherwise
 possible  how many of the labels left can be given, by who can still label what (policy ``crowd``)
-as_of_labels labels that count in all of this but ``upper``, whose own number is in ``assumes``
+as_of_labels labels that count in all of this but ``upper``
+upper_as_of labels that count in ``upper`` (policy ``crowd``): it is worked out in the background
 history   (labels, accuracy expected then, ends of its interval), for a plot (policy ``crowd``)
 upper     at most this in the end, whatever is asked next: budget left, deadline (``bound_before_deadline``)
 gap       upper - now
@@ -21,10 +22,10 @@ more      what more budget could buy at most, per task
 curve     (labels more than the budget, at most so much per task), for a plot
 ========= =========================================================================================
 
-With the policy ``crowd`` everything comes from the learnt model of workers and tasks; the price is that of the policy's
-plan, the curve is the forecast by budget, and ceiling and slack are None. ``upper`` is the bound for these workers
-(``solve.crowd.from_labels``), which takes a minute: it is computed after the rest, for small campaigns, and None until
-then. A bound for workers who are alike would be none for a policy that tells them apart.
+With the policy ``crowd`` everything comes from the learnt model of workers and tasks; the price is the slope of the
+forecast, the curve is the forecast by budget, and ceiling and slack are None. ``upper`` is the bound for these workers
+(``solve.crowd.from_labels``), which takes some seconds: it is computed after the rest, and None until then. A bound for
+workers who are alike would be none for a policy that tells them apart.
 
 Guarantee: that of ``solve.present_bound``; with a deadline it is as good as the rates. Cost: some hundred sweeps over
 lattices, 0.05 s to seconds. The API, the dashboard, the command line and Python share one class and one cache,
@@ -36,7 +37,7 @@ from __future__ import annotations
 import logging
 import math
 from collections import Counter
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from threading import Lock
@@ -49,11 +50,19 @@ from nextlabel.arrays import Bools, Floats, Ints
 from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.crowd_model import CrowdSnapshot
+from nextlabel.campaign.declaration import MOST_IN_FLIGHT
 from nextlabel.campaign.notices import Supply, supply_of
-from nextlabel.campaign.rates import completion_rate, expected_arrivals, labels_in_time, rate_before_deadline
+from nextlabel.campaign.rates import (
+    completion_rate,
+    expected_arrivals,
+    expected_asks,
+    labels_in_time,
+    rate_before_deadline,
+)
 from nextlabel.campaign.results import levels, truths
 from nextlabel.campaign.rows import CampaignRow, TaskRow
 from nextlabel.campaign.settings import CampaignSettings
+from nextlabel.campaign.state import CampaignState
 from nextlabel.campaigns.jobs import Jobs
 from nextlabel.crowd.audit import estimate
 from nextlabel.errors import ConflictError, InputError, UnavailableError
@@ -61,7 +70,8 @@ from nextlabel.notebook import facts_html
 from nextlabel.policies.allocation import Group
 from nextlabel.policies.crowd.policies import LEARNT_GAP, Chain, RelaxationSolver, group_workers
 from nextlabel.problem.problem import PiecewiseRate, Problem
-from nextlabel.solve.crowd.from_labels import bound_from_crowd_labels
+from nextlabel.solve.crowd.from_labels import CONFIDENCE, CrowdSupply, bound_crowds
+from nextlabel.solve.crowd.posterior import CrowdPosterior
 from nextlabel.solve.deadline import MOST_CLASSES, DeadlineBound, deadline_bound
 from nextlabel.solve.present_bound import PresentBound, present_bound
 
@@ -81,10 +91,14 @@ BY_LABELS = (
     "corrects it."
 )
 CONTRADICTED = "The labels contradict the bound's assumptions, so it is not shown."
+TOO_FEW = "It is known after 30 labels."
 NO_LABELS = "There are no labels yet: this is what guessing would get right."
 
 #: Points of the curve below the budget and above it.
 CURVE_BELOW, CURVE_ABOVE = 5, 6
+
+#: The share of the budget that the value of the next label looks ahead at least.
+AHEAD = 0.05
 
 #: Two-sided 90%, of the forecast's range.
 RANGE = 1.645
@@ -99,16 +113,12 @@ UNKNOWN = "The deadline is not counted, because how often workers come is known 
 #: OLDEST_S seconds (the first one may have waited for the compiler), and of an open campaign alone. After as long, one
 #: that could not be computed is tried again.
 PATIENCE, OLDEST_S = 10.0, 60.0
+#: How far bounds step back behind other threads.
+NICE = 10
 _log = logging.getLogger("nextlabel.campaigns")
 
-#: The largest campaign that is bounded: tasks, labels, workers. The fewest labels that a bound is made from.
-MOST_TASKS, MOST_LABELS, MOST_WORKERS, FEWEST_LABELS = 1000, 5000, 100, 30
-
-#: One crowd in so many of the sample is bounded.
-EVERY = 10
-
-#: A bound is made again after this share of labels more.
-AGAIN = 0.2
+#: The fewest labels that a bound for workers who differ is made from.
+FEWEST_LABELS = 30
 
 #: The level of the interval.
 LEVEL = 0.95
@@ -125,32 +135,35 @@ class CrowdOutlook:
     curve: tuple[tuple[int, float], ...]
 
 
-def crowd_outlook(crowd: CrowdSnapshot, left: int, most_extra: int, possible: int, can: Container[str]) -> CrowdOutlook:
-    """The outlook with ``left`` labels to come, and with fewer or with up to ``most_extra`` more of them.
+def crowd_outlook(
+    crowd: CrowdSnapshot, left: int, budget: int, possible: Callable[[int], int], can: Container[str]
+) -> CrowdOutlook:
+    """The outlook with ``left`` labels to come, and with fewer or with up to ``budget`` more of them.
 
-    Of all of them no more than ``possible`` can be given, by the workers who ``can`` and by newcomers.
+    Of n labels no more than ``possible`` of n can be given, by the workers who ``can`` and by newcomers. The price is
+    what a label adds on average, over those left and ``AHEAD`` of the budget at least.
     """
     people = [j for j, name in enumerate(crowd.workers) if crowd.labels[j] and name in can]
     channels = crowd.channels[people] if people else crowd.stranger[None]
     types = group_workers(channels, crowd.labels[people].astype(np.float64) if people else np.ones(1))
     chain = Chain(types.channels)
     free = np.zeros(len(types.share))
-    members = _members(crowd.beliefs, chain.grid)
-    tasks, now = len(crowd.beliefs), crowd.expected.mean
+    members = _members(crowd.beliefs[crowd.gold < 0], chain.grid)
+    tasks, now = max(int(members.sum()), 1), crowd.expected.mean
     # Rounding to the grid is the same before and after: what is gained is what counts.
     begin = float(members @ chain.reward) / tasks
 
-    def solved(labels: int) -> tuple[float, float]:
-        labels = min(labels, possible)
+    def solved(labels: int) -> float:
+        labels = possible(labels)
         if labels <= 0:
-            return now, 0.0
+            return now
         solver = RelaxationSolver(chain.tables, chain.reward, free)
         found = solver.solve(members, float(labels), types.share * labels, LEARNT_GAP)
-        return min(now + max(found.value / tasks - begin, 0.0), 1.0), found.price + float(types.share @ found.extra)
+        return min(now + max(found.value / tasks - begin, 0.0), 1.0)
 
-    mean, price = solved(max(left, 1))
-    mean = mean if left else now
-    curve = [(int(extra), solved(left + int(extra))[0]) for extra in _extras(left, most_extra)]
+    mean, ahead = solved(left), max(left, math.ceil(AHEAD * budget))
+    price = (solved(ahead) - now) * tasks / ahead
+    curve = [(int(extra), solved(left + int(extra))) for extra in _extras(left, budget)]
     values = np.maximum.accumulate([value for _, value in curve])
     wrong = (1.0 - mean) / max(1.0 - now, 1e-9)
     spread = RANGE * float(np.sqrt(mean * (1.0 - mean) / tasks + crowd.expected.learnt * wrong**2))
@@ -234,7 +247,7 @@ def bound_before_deadline(
     classes = [row.config.class_of(prior) for prior in priors]
     problem = Problem(tuple(classes), 1, r, mu, row.deadline - now, row.config.label_cost)
     bound = deadline_bound(problem, groups, row.left)
-    return bound, f"{rests} What is in flight at the deadline is lost, and no label lapses."
+    return bound, f"{rests} What is in flight at the deadline is lost; labels whose lease has lapsed may still come."
 
 
 def _rates(r: float | PiecewiseRate, mu: float | None, time: float) -> str:
@@ -354,6 +367,7 @@ class Certificate:
     withheld: str = ""
     possible: int | None = None
     as_of_labels: int = 0
+    upper_as_of: int | None = None
     history: tuple[tuple[int, float, float, float], ...] = field(repr=False, default=())
     curve: tuple[tuple[int, float], ...] = field(repr=False, default=())
 
@@ -389,20 +403,29 @@ class Certificate:
         return self.curve[-1][0] if self.curve else 0
 
 
-def compute_certificate(campaign_service: CampaignService, id: str) -> Certificate:
-    """The certificate of a campaign as it stands."""
+def compute_certificate(campaign_service: CampaignService, id: str, wait: bool = False) -> Certificate:
+    """The certificate of a campaign as it stands; with ``wait`` the slow bound of the policy ``crowd`` as well."""
     if campaign_service.store.row(id).config.knows_workers:
-        return _learnt_certificate(campaign_service, id)
+        return _learnt_certificate(campaign_service, id, wait)
 
-    def look(commands: Commands) -> tuple[float, CampaignRow, dict[Group, int], tuple[Prior, ...]]:
+    def look(commands: Commands) -> tuple[float, CampaignRow, dict[Group, int], tuple[Prior, ...], Counter[Group]]:
         commands.settle()
         state = commands.state
-        return commands.now, replace(state.row), dict(state.groups()), tuple(state.classes)
+        lapsed = Counter(state.pool.entries.task[state.unanswered()[1]].tolist())
+        late = Counter[Group]()  # an answer that may still come is as good as one in flight, at most
+        for task, labels in lapsed.items():
+            klass, node, w = state.group_of(task)
+            if klass >= 0:
+                late[klass, node, w] -= 1
+                late[klass, node, min(w + labels, MOST_IN_FLIGHT)] += 1
+        return commands.now, replace(state.row), dict(state.groups()), tuple(state.classes), late
 
-    at, row, groups, priors = campaign_service.run(id, look)
+    at, row, groups, priors, late = campaign_service.run(id, look)
     if not groups:
         raise ConflictError("the campaign has no tasks.", "Add tasks first.")
     arrivals, in_time = expected_arrivals(row, at), labels_in_time(row, at)
+    if in_time is not None:  # without a deadline what comes late takes a place of the labels left
+        groups = {group: groups.get(group, 0) + late[group] for group in groups.keys() | late.keys()}
     table = np.array([(*group, count) for group, count in groups.items() if count > 0], dtype=np.int64)
     bound = present_bound(
         [row.config.class_of(prior) for prior in priors],
@@ -426,46 +449,78 @@ def compute_certificate(campaign_service: CampaignService, id: str) -> Certifica
     )  # fmt: skip
 
 
-def _learnt_certificate(campaign_service: CampaignService, id: str) -> Certificate:
+@dataclass(frozen=True, slots=True)
+class _Crowd:
+    """What a learnt certificate is made from: the campaign at one moment, and its bound's ``terms``."""
+
+    at: float
+    row: CampaignRow
+    crowd: CrowdSnapshot
+    supply: Supply
+    order: Ints  # the crowd's workers as the campaign numbers them
+    terms: tuple[object, ...]
+
+    @classmethod
+    def of(cls, commands: Commands) -> _Crowd:
+        """Of a campaign now."""
+        commands.settle()
+        state = commands.state
+        if not state.row.tasks:
+            raise ConflictError("the campaign has no tasks.", "Add tasks first.")
+        crowd, row = commands.crowd_snapshot(), replace(state.row)
+        order = np.array([state.numbers[name] for name in crowd.workers], dtype=np.int64)
+        return cls(commands.now, row, crowd, supply_of(state), order, _terms(state))
+
+    @property
+    def to_come(self) -> int:
+        """Labels that will be given out, before the deadline if there is one, and those in flight."""
+        in_time = labels_in_time(self.row, self.at)
+        return self.row.reserved + (self.row.left if in_time is None else min(self.row.left, math.ceil(in_time)))
+
+    def possible(self, labels: int) -> int:
+        """How many of so many labels can come, those in flight included."""
+        return min(labels, self.row.reserved) + self.supply.of(max(labels - self.row.reserved, 0))
+
+
+def _terms(state: CampaignState) -> tuple[object, ...]:
+    """What makes a bound void when it changes: tasks, budget, rules, who may label and whose labels are dropped."""
+    row, config = state.row, state.row.config
+    changed = frozenset(
+        (one.worker, one.standing, one.dropped, one.given == 0 and one.labels)
+        for one in state.workers
+        if one.standing != "active" or one.dropped or not one.given
+    )
+    return (
+        row.budget, row.tasks, row.controls, row.deadline, config.turn_away, config.most_labels_per_worker, changed,
+    )  # fmt: skip
+
+
+def _learnt_certificate(campaign_service: CampaignService, id: str, wait: bool) -> Certificate:
     """What the campaign is worth now and in the end, by the learnt model of its workers."""
     begin = perf_counter()
-
-    def look(commands: Commands) -> tuple[float, CampaignRow, CrowdSnapshot | None, Supply]:
-        commands.settle()
-        row = replace(commands.state.row)
-        crowd = commands.crowd_snapshot() if row.tasks else None
-        return commands.now, row, crowd, supply_of(commands.state)
-
-    at, row, crowd, supply = campaign_service.run(id, look)
-    if crowd is None:
-        raise ConflictError("the campaign has no tasks.", "Add tasks first.")
-    arrivals, in_time = expected_arrivals(row, at), labels_in_time(row, at)
-    left = row.left if in_time is None else min(row.left, math.ceil(in_time))
-    possible = supply.of(row.left)
-    outlook = crowd_outlook(crowd, left + row.reserved, row.budget, possible + row.reserved, supply.workers)
-    audited = campaign_service.audits.truths(id)
-    certificates = campaign_service.certificates
-    bound = certificates.bounds.last(id, row.budget)
+    found: _Crowd = campaign_service.run(id, _Crowd.of)
+    row, crowd = found.row, found.crowd
+    outlook = crowd_outlook(crowd, found.to_come, row.budget, found.possible, found.supply.workers)
+    bound = campaign_service.certificates.bounds.current(id, found, wait)
     upper = None if bound is None else bound.upper
     contradicted = upper is not None and upper < max(outlook.mean, crowd.expected.mean)
     upper = None if contradicted else upper
-    if certificates.watched:
-        certificates.bounds.order(id, row.budget, left + row.reserved, crowd, in_time)
     return Certificate(
-        id, row.seq, at, row.tasks, row.budget, row.spent, row.reserved, row.left, crowd.expected.mean, upper,
-        None if upper is None else upper - crowd.expected.mean, outlook.price, None, None, arrivals, (),
-        perf_counter() - begin,
+        id, row.seq, found.at, row.tasks, row.budget, row.spent, row.reserved, row.left, crowd.expected.mean, upper,
+        None if upper is None else upper - crowd.expected.mean, outlook.price, None, None,
+        expected_arrivals(row, found.at), (), perf_counter() - begin,
         low=crowd.expected.low,
         high=crowd.expected.high,
         rests_on=BY_LABELS if crowd.labels.sum() else NO_LABELS,
-        audit=audited_accuracy(crowd.beliefs, audited, crowd.gold, row.config),
+        audit=audited_accuracy(crowd.beliefs, campaign_service.audits.truths(id), crowd.gold, row.config),
         forecast=outlook.mean,
         forecast_low=outlook.low,
         forecast_high=outlook.high,
         assumes="" if bound is None else bound.assumes,
-        withheld=CONTRADICTED if contradicted else "",
-        possible=possible,
+        withheld=CONTRADICTED if contradicted else TOO_FEW if row.spent < FEWEST_LABELS else "",
+        possible=found.supply.of(row.left),
         as_of_labels=row.spent,
+        upper_as_of=None if upper is None or bound is None else bound.labels,
         history=(*crowd.history, (row.spent, *crowd.expected[:3])),
         curve=outlook.curve,
     )  # fmt: skip
@@ -491,49 +546,57 @@ class Certificates:
     def __init__(self, campaign_service: CampaignService) -> None:
         self._campaign_service = campaign_service
         self._last: dict[str, Certificate] = {}
+        self._known: dict[str, int] = {}  # labels that the bound knew which the last one was made with
         self._failed: dict[str, tuple[int, float]] = {}  # the event after which it could not be computed, and when
         self._lock = Lock()
         self.jobs = Jobs("certificates")
         self.bounds = CrowdBounds()
-        #: Whether somebody looks at certificates again and again, so that slow bounds are worth their time.
-        self.watched = False
 
-    def of(self, id: str) -> Certificate:
-        """A campaign's certificate, computed here if none holds; while another is computed, the last one."""
-        last, holds = self._check(id)
-        if last is not None and (holds or self._lock.locked()):
+    def of(self, id: str, wait: bool = False) -> Certificate:
+        """A campaign's certificate, computed here if none holds; while another is computed, the last one.
+
+        With ``wait`` all of it, the bound included, is of the labels that are there now, or of more.
+        """
+        labels = self._campaign_service.store.row(id).spent if wait else 0
+        last, holds = self._check(id, wait)
+        if last is not None and not wait and (holds or self._lock.locked()):
             return last
         with self._lock:
-            last, holds = self._check(id)
-            if last is None or not holds:
-                last = self._last[id] = compute_certificate(self._campaign_service, id)
+            last, holds = self._check(id, wait)
+            if last is None or not holds or last.as_of_labels < labels:
+                known = self.bounds.knows(id)
+                last = self._last[id] = compute_certificate(self._campaign_service, id, wait)
+                self._known[id] = max(known, last.upper_as_of or -1)
         return last
 
     def look(self, id: str) -> Certificate | None:
         """The last certificate, at once; if it no longer holds, the next one is computed in the background."""
-        self.watched = True
         last, holds = self._check(id)
         row = self._campaign_service.store.row(id)
         if not holds and row.tasks and not self._has_just_failed(id, row.seq):
-            self._begin(id)
+            self._begin(id, False)
         return last
 
-    def soon(self, id: str) -> Future[Certificate]:
+    def soon(self, id: str, wait: bool = False) -> Future[Certificate]:
         """As ``of``, computed in the background: whoever waits may give up, and ask again later."""
-        last, holds = self._check(id)
-        if last is None or not (holds or self._lock.locked()):
-            return self._begin(id)
+        last, holds = self._check(id, wait)
+        if last is None or not (holds or (self._lock.locked() and not wait)):
+            return self._begin(id, wait)
         there: Future[Certificate] = Future()
         there.set_result(last)
         return there
 
-    def _begin(self, id: str) -> Future[Certificate]:
-        return self.jobs.submit(id, lambda _: self._tried(id))
+    def last(self, id: str) -> Certificate | None:
+        """The last certificate, whether it holds or not."""
+        return self._last.get(id)
 
-    def _tried(self, id: str) -> Certificate:
+    def _begin(self, id: str, wait: bool) -> Future[Certificate]:
+        return self.jobs.submit((id, wait), lambda _: self._tried(id, wait))
+
+    def _tried(self, id: str, wait: bool) -> Certificate:
         seq = self._campaign_service.store.row(id).seq
         try:
-            return self.of(id)
+            return self.of(id, wait)
         except UnavailableError:
             raise  # the next request tries again
         except Exception as error:
@@ -547,13 +610,15 @@ class Certificates:
         failed, at = self._failed.get(id, (-1, 0.0))
         return failed == seq and monotonic() - at < OLDEST_S
 
-    def _check(self, id: str) -> tuple[Certificate | None, bool]:
-        """The last certificate and whether it still holds."""
+    def _check(self, id: str, wait: bool = False) -> tuple[Certificate | None, bool]:
+        """The last certificate and whether it still holds, for somebody who waits for all of it."""
         last, row = self._last.get(id), self._campaign_service.store.row(id)
         if last is None or last.budget != row.budget or last.tasks != row.tasks:
             return None, False
-        bound = self.bounds.last(id, row.budget)
-        if bound is not None and bound.assumes != last.assumes:
+        if wait:
+            bounded = not _needs_bound(row) or self.bounds.knows(id) == row.spent
+            return last, last.seq == row.seq and bounded
+        if self.bounds.knows(id) > self._known.get(id, -1):
             return last, False
         age = self._campaign_service.clock() - last.at
         if row.seq == last.seq:
@@ -563,59 +628,84 @@ class Certificates:
 
 @dataclass(frozen=True, slots=True)
 class CrowdBound:
-    """At most so much per task with that budget, as of ``labels`` labels; None if the chains did not agree."""
+    """At most so much per task on these ``terms``, as of ``labels`` labels; None if it could not be computed."""
 
-    budget: int
+    terms: tuple[object, ...]
     labels: int
     upper: float | None
-    in_time: float | None = None  # labels that are expected to come in before the deadline
+    assumes: str
+    seconds: float
+    made: float
 
-    @property
-    def assumes(self) -> str:
-        """What it assumes, in a sentence."""
-        before = ""
-        if self.in_time is not None:
-            before = f" Before the deadline {self.in_time:,.0f} more labels were expected to come in."
-        return (
-            "No rule can be expected to do better if each worker answers in a way of their own, independently of the "
-            f"others, and the same workers keep coming as often as they did; as of {self.labels:,} labels. Real crowds "
-            f"are not quite so, and an audit does not correct it.{before}"
-        )
+
+def _needs_bound(row: CampaignRow) -> bool:
+    """Whether there is a slow bound to wait for: workers differ, some are known a little, and labels can come."""
+    return row.config.knows_workers and row.spent >= FEWEST_LABELS and row.left + row.reserved > 0
 
 
 class CrowdBounds:
-    """The last bound of each campaign."""
+    """The last bound of each campaign with the policy ``crowd``."""
 
     def __init__(self) -> None:
         self._last: dict[str, CrowdBound] = {}
-        self._jobs = Jobs("bounds")
+        self._jobs = Jobs("bounds", nice=NICE)
 
-    def last(self, id: str, budget: int) -> CrowdBound | None:
-        """The last bound for that budget."""
-        found = self._last.get(id)
-        return found if found is not None and found.budget == budget and found.upper is not None else None
+    def current(self, id: str, found: _Crowd, wait: bool) -> CrowdBound | None:
+        """The last bound that holds; a newer one is begun in the background, or with ``wait`` made before.
 
-    def order(self, id: str, budget: int, left: int, crowd: CrowdSnapshot, in_time: float | None = None) -> None:
-        """Have a bound computed, if the campaign is small and the last one is old.
-
-        ``in_time``: labels that are expected to come in before the deadline, which ``left`` knows of already.
+        Making it takes a small share of the time, whatever the number of labels that come meanwhile.
         """
-        labels, last = int(crowd.labels.sum()), self._last.get(id)
-        if left < 1 or not FEWEST_LABELS <= labels <= MOST_LABELS:
-            return
-        if len(crowd.beliefs) > MOST_TASKS or len(crowd.workers) > MOST_WORKERS:
-            return
-        if last is not None and last.budget == budget and labels < last.labels * (1.0 + AGAIN):
-            return
-        # One at a time, for all campaigns: others are ordered again with their next certificate.
-        self._jobs.submit("bound", lambda _: self._compute(id, budget, left, crowd, in_time))
+        labels, last = found.row.spent, self._last.get(id)
+        same = last is not None and last.terms == found.terms and last.labels <= labels
+        rested = last is None or monotonic() - last.made > PATIENCE * last.seconds
+        if not _needs_bound(found.row):
+            return None
+        if not (same and last is not None and last.labels == labels):
+            if wait:
+                last, same = self._made(id, found), True
+            elif rested or not same:
+                # One at a time, for all campaigns: others are begun with their next certificate.
+                self._jobs.submit("bound", lambda _: self._made(id, found))
+        return last if same and last is not None and last.upper is not None else None
 
-    def _compute(self, id: str, budget: int, left: int, crowd: CrowdSnapshot, in_time: float | None) -> None:
+    def knows(self, id: str) -> int:
+        """The labels that the last bound knows, -1 without one."""
+        last = self._last.get(id)
+        return -1 if last is None else last.labels
+
+    def _made(self, id: str, found: _Crowd) -> CrowdBound:
+        begin, upper, says = perf_counter(), None, ""
         try:
-            labels, unknown = crowd.answers, np.full(len(crowd.beliefs), -1, dtype=np.int64)
-            found = bound_from_crowd_labels(labels, unknown, left, arrivals=left, every=EVERY)
-            upper = found.per_task if found.converged else None
-            self._last[id] = CrowdBound(budget, len(labels.task), upper, in_time)
+            upper, says = crowd_bound(found)
         except Exception as error:
             _log.warning("no bound for %s", id, exc_info=error)
-            self._last[id] = CrowdBound(budget, int(crowd.labels.sum()), None)
+        made = CrowdBound(found.terms, found.row.spent, upper, says, perf_counter() - begin, monotonic())
+        self._last[id] = made
+        return made
+
+
+def labels_to_come(found: _Crowd) -> tuple[int, float, CrowdSupply]:
+    """The labels that a bound counts on: in all, asks by workers until then, and labels by each of them."""
+    row, config, crowd = found.row, found.row.config, found.crowd
+    labels, late = found.to_come, 0 if row.deadline is None else found.supply.lapsed
+    asks = max(expected_asks(row, found.at) or 0.0, float(labels))
+    labels = min(labels + late, row.budget - row.spent)
+    if config.gold_in_budget and row.spent:
+        labels = math.ceil(labels * float((crowd.gold[crowd.answers.task] < 0).mean()))
+    each, newcomers, people = found.supply.expected(asks)
+    return labels, asks, CrowdSupply(each[found.order], newcomers, people)
+
+
+def crowd_bound(found: _Crowd) -> tuple[float, str]:
+    """The bound of a campaign per item that is not a control, and what it assumes, in a sentence."""
+    crowd, (labels, asks, supply) = found.crowd, labels_to_come(found)
+    counts = crowd.gold < 0
+    posterior = CrowdPosterior(crowd.answers, crowd.prior, crowd.gold, crowd.tilt, counts)
+    bound = bound_crowds(posterior, supply, labels, int(counts.sum()))
+    before = "" if found.row.deadline is None else f" Before the deadline {labels:,} more labels are expected."
+    return bound.limit, (
+        f"No rule can be expected to do better ({CONFIDENCE:.0%} sure) if each worker answers in a way of their own, "
+        "independently of the others, the crowd is what the labels and a weak first idea of people say, and those who "
+        f"can still label ask as often as they did, {asks:,.0f} times in all, newcomers as often as they came; as of "
+        f"{found.row.spent:,} labels. Real crowds are not quite so, and an audit does not correct it.{before}"
+    )

@@ -277,9 +277,12 @@ class Campaign:
             yield from page
             after = page[-1].seq
 
-    def certificate(self) -> Certificate:
-        """Expected accuracy now, and the most that any policy can reach if workers are alike."""
-        return self._service.certificate(self.id)
+    def certificate(self, *, wait: bool = False) -> Certificate:
+        """Expected accuracy now, forecast, and the most that any policy can be expected to reach.
+
+        The last one is worked out in the background; with ``wait`` all is by the labels that are there now.
+        """
+        return self._service.certificate(self.id, wait)
 
     def webhooks(self) -> list[Webhook]:
         """The addresses that are told what happens, and how far each has got."""

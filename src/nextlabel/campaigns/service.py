@@ -306,9 +306,9 @@ class CampaignService:
         """What is believed of tasks and workers, None if the campaign's policy does not tell workers apart."""
         return self.run(row.id, Commands.crowd_snapshot, patience_s) if row.config.knows_workers else None
 
-    def certificate(self, id: str) -> Certificate:
-        """What the campaign is worth now, and what can come of the labels left."""
-        return self.certificates.of(id)
+    def certificate(self, id: str, wait: bool = False) -> Certificate:
+        """What the campaign is worth now, and what can come of the labels left; all of it if you ``wait``."""
+        return self.certificates.of(id, wait)
 
     def verify(self, id: str, repair: bool = False, progress: Callable[[float], None] | None = None) -> Verification:
         """Hold everything but the events against them while the campaign goes on; ``repair`` writes what differs."""

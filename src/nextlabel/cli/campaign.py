@@ -354,14 +354,19 @@ Row = dict[str, Any]
 def status(
     id: Annotated[str | None, typer.Argument(metavar="ID", help="The campaign's id. Default: all campaigns.")] = None,
     db: Db = DB,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="With an id: work out 'at most' as well, by all labels, in some seconds.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Show the state of all campaigns, or of one with its certificate."""
+    if wait and id is None:
+        raise InputError("--wait is for one campaign, and none is named.", "Give its id as well.")
     with service_at(db) as service:
         if id is not None:
             service.store.row(id)
             with working("Working out the certificate"):
-                _show_status(service, id, as_json)
+                _show_status(service, id, wait, as_json)
             return
         rows = service.store.campaigns()
     if as_json:
@@ -386,16 +391,18 @@ def status(
     )
 
 
-def _show_status(service: CampaignService, id: str, as_json: bool) -> None:
+#: Fields of the certificate that the status has.
+OF_CERTIFICATE = ("now", "forecast", "upper", "gap", "price", "as_of_labels", "upper_as_of")
+
+
+def _show_status(service: CampaignService, id: str, wait: bool, as_json: bool) -> None:
     from nextlabel.campaign.notices import notice_table
     from nextlabel.campaign.rates import arrival_rate, completion_rate, lease_seconds
 
     row = service.store.row(id)
-    found = service.certificate(id) if row.tasks else None
+    found = service.certificate(id, wait) if row.tasks else None
     if as_json:
-        extra = (
-            {} if found is None else {"now": found.now, "upper": found.upper, "gap": found.gap, "price": found.price}
-        )
+        extra = {} if found is None else {name: getattr(found, name) for name in OF_CERTIFICATE}
         promised = {} if row.config.at_most_wrong is None else {"guarantee": asdict(service.guarantees.status(id))}
         notices = [notice_table(one) for one in row.rules.noticed]
         print_json({**fields_of(row), **extra, **promised, "notices": notices})

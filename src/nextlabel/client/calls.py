@@ -42,10 +42,12 @@ from nextlabel.campaign.results import Result
 from nextlabel.campaign.rows import new_campaign_id
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.webhooks import Webhook
+from nextlabel.campaigns.certificate import Certificate
 from nextlabel.campaigns.facade import Campaign
 from nextlabel.campaigns.frames import Library, ResultTable, make_frame
 from nextlabel.campaigns.status import CampaignLinks, CampaignStatus
 from nextlabel.errors import (
+    BusyError,
     ConflictError,
     GoneError,
     InputError,
@@ -62,6 +64,9 @@ T = TypeVar("T")
 
 #: Tasks per request, and results or events per page.
 BATCH, PAGE = 5_000, 1_000
+
+#: Seconds that a request waits for a certificate at most.
+LONGEST_WAIT = 30
 
 #: What is in JSON as it is here.
 _PLAIN: Final = (str, int, bool, Any)
@@ -272,6 +277,19 @@ def ask(campaign: str, worker: str | None = None) -> Call[Lease | NoTask]:
         return lease
 
     return Call("POST", f"/campaigns/{campaign}/ask", parse, {"json": {} if worker is None else {"worker": worker}})
+
+
+def certificate(campaign: str, *, wait: bool = False) -> Call[Certificate]:
+    """What the campaign is worth now and in the end; with ``wait`` all of it by the labels that are there now."""
+
+    def parse(reply: Any) -> Certificate:
+        if "now" not in reply:
+            raise BusyError("the certificate by all labels is still being computed.", "Ask again in a moment.")
+        found: Certificate = _read(Certificate, reply)
+        return found
+
+    options = {"params": {"wait": LONGEST_WAIT}} if wait else {}
+    return Call("GET", f"/campaigns/{campaign}/certificate", parse, options)
 
 
 def results_frame(status: CampaignStatus, results: Sequence[Result], library: Library) -> Any:

@@ -120,7 +120,7 @@ class _Methods:
     draw_audit = Method(command("POST /campaigns/{campaign}/audit/draw", Campaign.draw_audit))
     answer_audit = Method(command("POST /campaigns/{campaign}/audit/answers", Campaign.answer_audit))
     audit_items = Method(command("GET /campaigns/{campaign}/audit", Campaign.audit_items))
-    certificate = Method(command("GET /campaigns/{campaign}/certificate", Campaign.certificate))
+    certificate = Method(calls.certificate)
     webhooks = Method(command("GET /campaigns/{campaign}/webhooks", Campaign.webhooks))
     enable_webhook = Method(command("POST /campaigns/{campaign}/webhooks/{id}/enable", Campaign.enable_webhook))
     remove_webhook = Method(command("DELETE /campaigns/{campaign}/webhooks/{id}", Campaign.remove_webhook))

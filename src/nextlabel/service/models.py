@@ -453,6 +453,8 @@ CertificateResponse = _model(
     forecast_low=_described(float | None, "Of the 90% range of the forecast"),
     upper=_described(float | None, "If what ``assumes`` says is so; null if it is not known"),
     assumes=_described(str, "What ``upper`` assumes, in a sentence"),
+    as_of_labels=_described(int, "Labels that count in all of this but ``upper``"),
+    upper_as_of=_described(int | None, "Labels that count in ``upper``, where workers are told apart"),
     slack=_described(float | None, "How much a longer computation could still lower the upper bound"),
     price=_described(float | None, "The most that one more label can add, summed over the tasks"),
     arrivals=_described(float | None, "Workers expected before the deadline"),
@@ -460,6 +462,12 @@ CertificateResponse = _model(
     curve=None,
     history=None,
 )
+
+
+class OlderCertificate(BaseModel):
+    """The certificate by the labels that are there now is not ready; ``as_of_labels`` is of the last one."""
+
+    as_of_labels: int | None
 
 
 class DeletedResponse(BaseModel):

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from anyio import to_thread
 from fastapi import APIRouter, Query, Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from nextlabel.campaign.results import GivenLabel, given_labels
 from nextlabel.campaigns import service
@@ -25,6 +25,7 @@ from nextlabel.service.models import (
     EventsResponse,
     LabelsQuery,
     LabelsResponse,
+    OlderCertificate,
     PageQuery,
     ResultsQuery,
     ResultsResponse,
@@ -123,6 +124,10 @@ def labels(campaign: CampaignId, request: Request, page: Annotated[LabelsQuery, 
 
 #: Seconds that a request waits for a certificate.
 CERTIFICATE_S = 10.0
+WAIT = (
+    "Wait so many seconds until all of it, ``upper`` included, is by the labels that are there now. If that is not so "
+    "by then, the reply is 202 with ``as_of_labels`` of the last certificate."
+)
 
 _EVENTS: dict[int | str, dict[str, Any]] = {200: {"model": EventsResponse}, **problems(404)}
 
@@ -142,16 +147,27 @@ def show_events(
     return Response(json.dumps({"events": rows, "next": following}), media_type="application/json")
 
 
-@router.get("/campaigns/{campaign}/certificate", responses=problems(404, 409), response_model=CertificateResponse)
-async def show_certificate(campaign: CampaignId, request: Request) -> dict[str, Any]:
-    """Show what the campaign is worth now, and what no policy can exceed if workers are alike.
+@router.get(
+    "/campaigns/{campaign}/certificate",
+    responses={**problems(404, 409, 422), 202: {"model": OlderCertificate}},
+    response_model=CertificateResponse,
+)
+async def show_certificate(
+    campaign: CampaignId,
+    request: Request,
+    wait: Annotated[float | None, Query(ge=0, le=30, description=WAIT)] = None,
+) -> Any:
+    """Show what the campaign is worth now, and what no policy can be expected to exceed.
 
     With many priors that may take a minute: 503 says that it is being computed, and the next request may have it.
     """
     certificates, id = app_state(request).campaign_service.certificates, campaign
-    computed = asyncio.wrap_future(await to_thread.run_sync(certificates.soon, id))
-    done, _ = await asyncio.wait([computed], timeout=CERTIFICATE_S)
+    computed = asyncio.wrap_future(await to_thread.run_sync(certificates.soon, id, wait is not None))
+    done, _ = await asyncio.wait([computed], timeout=CERTIFICATE_S if wait is None else wait)
     if not done:
         computed.add_done_callback(lambda future: future.exception())
-        raise BusyError("the certificate is still being computed.", "Ask again in a moment.")
+        if wait is None:
+            raise BusyError("the certificate is still being computed.", "Ask again in a moment.")
+        last = certificates.last(id)
+        return JSONResponse({"as_of_labels": None if last is None else last.as_of_labels}, 202)
     return to_json(computed.result())

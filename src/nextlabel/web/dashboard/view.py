@@ -17,7 +17,7 @@ from nextlabel.campaign.rows import CampaignRow, LeaseRow, TaskRow
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.states import REASONS
 from nextlabel.campaigns import service
-from nextlabel.campaigns.certificate import FEWEST_LABELS, MOST_TASKS, Certificate
+from nextlabel.campaigns.certificate import Certificate
 from nextlabel.campaigns.guarantees import GuaranteeStatus
 from nextlabel.prose import joined, listed
 from nextlabel.service.auth import Rights
@@ -114,7 +114,6 @@ def campaign_view(
         "more": _more(certificate),
         "imports": dashboard.imports(row),
         "notices": [one for one in row.rules.noticed if rights.sees_workers or one.worker is None],
-        "bounds": {"tasks": MOST_TASKS, "fewest": FEWEST_LABELS},
     }
 
 

@@ -15,7 +15,7 @@ c_m      price     (M,)            the least that a label of m must cost, so tha
 
 Whatever V >= R is, it satisfies V >= T V at the costs c (docs/theory_workers.md, sections 4 and 6); with the price of
 the U-th label as lam and the rest as nu_m the bound of the relaxation follows. So V may come from anywhere: it is the
-optimum for a few of the crowds drawn, their workers merged into a few types (``interior``), and each crowd takes the
+optimum for a few of the crowds drawn, their workers merged into a few types (``relaxation``), and each crowd takes the
 best of these. With two answers c_m, which is convex in the channel, is read off a lattice of channels, where
 interpolation errs upwards: cost depends neither on the number of tasks nor on that of workers.
 
@@ -43,12 +43,11 @@ from nextlabel.crowd.prior import CrowdPrior
 from nextlabel.errors import InputError
 from nextlabel.files.labels import Gold, LabelTable, as_label_table, read_gold
 from nextlabel.files.tables import Frame
-from nextlabel.kernels.crowd_bellman import Chain
-from nextlabel.kernels.crowd_grid import SimplexGrid, fill_chain, place
+from nextlabel.kernels.crowd_grid import Chain, SimplexGrid, fill_chain, place
 from nextlabel.problem.tasks import whole
 from nextlabel.solve.crowd.cutting_planes import Limits
-from nextlabel.solve.crowd.interior import solve_interior
 from nextlabel.solve.crowd.posterior import CrowdPosterior, DrawnCrowd
+from nextlabel.solve.crowd.relaxation import solve_interior
 from nextlabel.solve.crowd.single_task import SingleTask, make_grid
 from nextlabel.solve.progress import Progress
 

@@ -141,9 +141,18 @@ def test_three_answers_go_through_the_command(tmp_path: Path, capsys: pytest.Cap
     words = ["--gold", str(gold), "--labels-per-task", "3", "--replications", "2", "--json"]
     assert run(["backtest", str(labels), *words]) == 0
     answer = json.loads(capsys.readouterr().out)
-    assert {row["policy"] for row in answer["accuracy"]} >= {"crowd", "crowd-uncertainty", "overlap 3", "all labels"}
+    names = {row["policy"] for row in answer["accuracy"]}
+    assert names >= {"crowd", "crowd-uncertainty", "uniform", "overlap 3", "all labels"}
     assert {row["readout"] for row in answer["accuracy"]} == {"workers", "majority"}
     assert [row["readout"] for row in answer["verdicts"]] == ["workers", "majority"]
+    assert run(["backtest", str(labels), "--policy", "uniform", "--policy", "random", *words]) == 0
+    plain = json.loads(capsys.readouterr().out)["accuracy"]
+    assert {row["policy"] for row in plain} >= {"uniform", "random", "overlap 3", "all labels"}
+    assert all(row["accuracy"] > 0.5 for row in plain)
+    bare = tmp_path / "bare.csv"
+    bare.write_text("\n".join(",".join(line.split(",")[::2]) for line in labels.read_text().splitlines()))
+    assert run(["backtest", str(bare), "--policy", "uniform", *words]) == 0
+    assert {row["readout"] for row in json.loads(capsys.readouterr().out)["accuracy"]} == {"majority"}
     assert run(["backtest", str(labels), "--policy", "index"]) == 2
     assert "the labels have 3 answers, and index knows two" in capsys.readouterr().err
 

@@ -164,6 +164,6 @@ def test_the_command_accepts_the_clock(
     assert run(["campaign", "change", "mine", "--pause", *flags]) == 1
     assert "nextlabel campaign change mine --accept-clock" in capsys.readouterr().err
     assert run(["campaign", "change", "mine", "--accept-clock", "--pause", *flags]) == 0
-    assert "mine is paused. It goes on by the clock." in capsys.readouterr().out
+    assert "mine is paused. It goes on by the clock." in capsys.readouterr().err
     assert run(["campaign", "change", "mine", "--accept-clock", *flags]) == 0
-    assert "Nothing was wrong with its clock." in capsys.readouterr().out
+    assert "Nothing was wrong with its clock." in capsys.readouterr().err

@@ -56,11 +56,12 @@ def test_the_same_campaign_is_still_the_same_after_a_change(service: CampaignSer
     ("values", "says"),
     [
         ({"display_names": ["one"]}, "1 display names were given for 2"),
-        ({"display_names": ["a", "a"]}, "there twice"),
+        ({"display_names": ["a", "a"]}, "read alike"),
         ({"display_names": "ab"}, "not a list"),
         ({"instructions": "x" * (LONGEST_INSTRUCTIONS + 1)}, "at most 20000"),
         ({"question": "nul\x00"}, "question"),
         ({"language": "tlh"}, "not one of"),
+        ({"deadline": 1000.0}, "the deadline 1970-01-01T00:16:40Z is in the past: it is"),
         ({"show": ["txet"]}, "no column 'txet'"),
         ({"show": []}, "no column is shown"),
         ({"labels": ["a", "b"]}, "'labels' cannot be changed"),
@@ -76,6 +77,18 @@ def test_what_cannot_be_is_refused_and_changes_nothing(values: dict[str, Any], s
     with pytest.raises(InputError, match=says):
         service.change(id, values)
     assert service.store.row(id) == before
+
+
+def test_a_deadline_in_the_past_is_refused_at_creation(
+    service: CampaignService,
+) -> None:
+    with pytest.raises(InputError, match="is in the past"):
+        service.create(simple(deadline=service.clock() - 60.0), "late")
+    assert [row.id for row in service.store.campaigns()] == []
+    soon = simple(deadline=service.clock() + 60.0)
+    service.create(soon, "soon")
+    service.clock.forward(120)  # type: ignore[attr-defined]
+    assert service.create(soon, "soon").id == "soon"  # the same again is the same campaign
 
 
 def test_display_names_are_checked_at_creation() -> None:

@@ -553,3 +553,24 @@ def test_bad_input_is_one_line_and_exit_code_2(
     answer = call(*arguments)
     assert answer.code == 2 and answer.out == ""
     assert message in answer.err and len(answer.err.strip().splitlines()) == 1
+
+
+def test_the_command_learns_any_number_of_answers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rng, path = np.random.default_rng(4), tmp_path / "labels.csv"
+    rows = [
+        f"t{k},w{w},{'abcd'[rng.choice(4, p=p)]}"
+        for k in range(60)
+        for p in [rng.dirichlet((1, 2, 1, 1))]
+        for w in range(5)
+    ]
+    path.write_text("\n".join(["task,worker,label", *rows]) + "\n")
+    assert run(["prior", str(path), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    by_method = {one["method"]: one["prior"] for one in found["methods"]}
+    learnt = compare_priors(LabelCounts.of_labels(read_labels(path)))
+    assert by_method == {one.method: list(one.prior.weights) for one in learnt.learnt}  # type: ignore[attr-defined]
+    assert set(by_method) == {"moments", "ml"} and len(found["shares"]) == 4
+    assert run(["prior", str(path)]) == 0
+    assert "Dirichlet(" in capsys.readouterr().out
+    assert run(["prior", str(path), "--out", str(tmp_path / "out")]) == 2
+    assert "--positive" in capsys.readouterr().err and not (tmp_path / "out").exists()

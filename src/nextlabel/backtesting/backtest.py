@@ -88,6 +88,8 @@ from nextlabel.solve.progress import Progress, part
 #: Policies that learn workers as labels come in; counting policies that are compared with them, and without them.
 CROWD = ("crowd", "crowd-uncertainty")
 BESIDE_CROWD = ("index",)
+#: Policies that count votes and look at no answer: labels of any number of answers can be replayed under them.
+BLIND = ("uniform", "random")
 WITHOUT_WORKERS = ("index", "okg", "okg-pending", "ucb1-tuned", "uncertainty", "uniform")
 #: Tasks held out for a prior where one is needed and all labels together may not give it.
 PILOT = 50
@@ -142,12 +144,15 @@ class BacktestOptions:
     def default_policies(self, workers: bool, answers: int) -> tuple[str, ...]:
         """The policies of a set whose workers are known or not."""
         if not workers or not self._plain:
-            return WITHOUT_WORKERS
-        return (*CROWD, *(BESIDE_CROWD if answers == 2 and self.replay == "task-first" else ()))
+            return WITHOUT_WORKERS if answers == 2 else BLIND[:1]
+        beside = BESIDE_CROWD if answers == 2 else BLIND[:1]
+        return (*CROWD, *(beside if self.replay == "task-first" else ()))
 
-    def default_readouts(self, crowd: bool) -> tuple[str, ...]:
+    def default_readouts(self, crowd: bool, workers: bool, answers: int) -> tuple[str, ...]:
         """The read-outs of policies that learn workers, or of those that count."""
-        return ("workers", "majority") if crowd else COUNTING
+        if answers > 2 and not workers:
+            return ("majority",)
+        return ("workers", "majority") if crowd or answers > 2 else COUNTING
 
     @property
     def _plain(self) -> bool:
@@ -299,8 +304,12 @@ class Play:
     def replay(self, policy: Policy, keep: int, progress: Progress | None) -> Outcomes:
         """A policy that counts votes; one that is planned for one budget plays only those asked for."""
         budgets = self.asked if policy.planned_ahead else self.grid
+        setting, pool = self.setting, self.setting.recorded
+        if pool.answers > 2:  # a rule of ``BLIND``, which looks at no answer
+            two = replace(pool, labels=np.minimum(pool.labels, 1), gold=np.minimum(pool.gold, 1), answers=2)
+            setting = replace(setting, recorded=two)
         return replay_policy(
-            self.setting, for_budgets(self.setting, policy, budgets[-1]), budgets, self.replications, keep=keep,
+            setting, for_budgets(setting, policy, budgets[-1]), budgets, self.replications, keep=keep,
             engine=self.engine, progress=progress,
         )  # fmt: skip
 
@@ -351,7 +360,10 @@ def play_with_workers(
     rules, taken = [fixed], [np.tile(each, (play.replications, 1, 1))]
     for k, policy in enumerate(policies):
         one = play.replay(policy, play.replications, part(progress, len(crowd) + k, steps))
-        rules.append(count_votes(setting, one, [name for name in COUNTING if name in play.readouts], "half"))
+        if pool.answers > 2:
+            rules.append(PlayedRule(one.name, one.budgets, one.used.mean(axis=0)))
+        else:
+            rules.append(count_votes(setting, one, [name for name in COUNTING if name in play.readouts], "half"))
         taken.append(one.taken)
     for rule, some in zip(rules, taken, strict=True):
         for name, read_out in readouts.items():
@@ -586,7 +598,7 @@ def backtest(
     setting = ReplaySetup(pool, learnt.prior, learnt.threshold, how.arrival_rate, how.completion_rate, how.order, seed)
     asked, grid, overlaps = choose_budgets(setting, labels_per_task, budgets, crowd=bool(rules.crowd))
     play = Play(setting, how, rules.readouts, asked, grid, overlaps, count, engine)
-    if rules.know_workers:
+    if rules.know_workers or recorded.answers > 2:
         played = play_with_workers(play, rules.counting, rules.crowd, table, progress)
     else:
         played = play_counting(play, rules.counting, progress)
@@ -669,14 +681,17 @@ def _rules(policies: Sequence[Policy | str] | None, how: BacktestOptions, record
     for policy in counting:
         if policy.solves_again:
             raise InputError(f"the policy {policy.name} cannot be replayed.", "Use index or lagrangian.")
-    readouts = tuple(how.readouts or how.default_readouts(bool(crowd)))
+    usual = how.default_readouts(bool(crowd), recorded.workers is not None, recorded.answers)
+    readouts = tuple(how.readouts or usual)
     _check_workers(learners, readouts, how, recorded)
     how.check_crowd(learners or (["the read-out workers"] if "workers" in readouts else []), bool(learners))
-    if recorded.answers > 2 and (counting or "posterior" in readouts or "dawid-skene" in readouts):
-        what = counting[0].name if counting else "the read-out posterior or dawid-skene"
+    two = [policy.name for policy in counting if policy.name not in BLIND]
+    if recorded.answers > 2 and (two or "posterior" in readouts or "dawid-skene" in readouts):
+        what = two[0] if two else "the read-out posterior or dawid-skene"
         raise InputError(
             f"the labels have {recorded.answers} answers, and {what} knows two.",
-            "Name the one that counts as 1 with --positive, or use crowd and the read-outs workers and majority.",
+            f"Name the one that counts as 1 with --positive, or use {', '.join((*CROWD, *BLIND))} and the read-outs "
+            "workers and majority.",
         )
     if how.replay != "task-first" and counting:
         raise InputError(
@@ -721,7 +736,7 @@ def _learnt(
             "a pilot gives rules that count votes their prior, and none of them is played.",
             "Leave --pilot-tasks out, or add a policy such as index.",
         )
-    if rules.know_workers and how.pilot is None:
+    if (rules.know_workers or recorded.answers > 2) and how.pilot is None:
         known = prior if rules.use_prior else as_prior((1, 1))
         return from_all_labels(recorded, known, threshold, how.method, seed)
     return hold_out(recorded, how.pilot or PILOT, prior, threshold, how.method, seed)
@@ -731,8 +746,9 @@ def _judged(pool: Recorded, truth: str, learnt: PilotFit, rules: Rules) -> tuple
     """The tasks with what they are judged by, and how many of them all labels together leave undecided."""
     undecided = 0
     if truth == "consensus":
-        if rules.know_workers:
-            said = winners(beliefs_of(pool, *everything(pool)))
+        if rules.know_workers or pool.answers > 2:
+            read = beliefs_of if rules.know_workers else votes_of
+            said = winners(read(pool, *everything(pool)))
         else:
             said = with_all_labels("posterior", pool, learnt.prior, learnt.threshold)
         undecided = int((said < 0).sum())

@@ -221,6 +221,8 @@ class Commands:
         self.expire()
         row = self.state.row
         new = changes_of(row, values)
+        if new.get("deadline") is not None:
+            check_deadline(new["deadline"], self.now)
         if new.get("show") is not None:
             before = row.config.show or ()
             payloads = [self.state.source.text(number)[1] for number in range(min(row.tasks, SAMPLE))]
@@ -641,6 +643,15 @@ def _written(seconds: float) -> str:
         return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")[:-6] + "Z"
     except (ValueError, OverflowError, OSError):
         return f"{seconds:.0f} s since 1970"
+
+
+def check_deadline(deadline: float, now: float) -> None:
+    """Refuse one that is over."""
+    if deadline <= now:
+        raise InputError(
+            f"the deadline {_written(deadline)} is in the past: it is {_written(now)} (UTC).",
+            "Give a later time, with its time zone; to hand out no more tasks, pause the campaign.",
+        )
 
 
 def checked_comment(comment: Any) -> str | None:

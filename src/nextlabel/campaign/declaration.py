@@ -310,7 +310,7 @@ class DeclaredSettings(BaseModel):
         if name == "deadline":
             return _seconds(value)
         if kind(name) is str:
-            return _text(value)
+            return _text(name, value)
         if kind(name) is tuple and isinstance(value, list | tuple):
             return _names(name, value)
         if kind(name) in (int, float) and not isinstance(value, bool | str) and isinstance(value, Real):
@@ -463,19 +463,19 @@ def _seconds(deadline: Any) -> float | None:
     return float(deadline)
 
 
-def _text(value: Any) -> Any:
+def _text(name: str, value: Any) -> Any:
     """Lines end as Unix ends them, and a whole number is a text too."""
     text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
     if not isinstance(text, str):
         return None if value is None else object()
     if not is_text(text):
-        raise InputError("a text has a null character or half a character.", "Leave it out.")
+        raise InputError(f"{spoken(name)} has a null character or half a character.", "Leave it out.")
     return text.strip().replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _names(name: str, given: Sequence[Any]) -> tuple[Any, ...]:
     """Different names, none of them empty; a column that is named twice is shown once."""
-    names = tuple(_text(one) for one in given)
+    names = tuple(_text(name, one) for one in given)
     if name == "show":
         names = tuple(dict.fromkeys(names))
         if not names:

@@ -10,7 +10,7 @@ from itertools import chain
 from typing import Any, TypeVar
 
 from nextlabel.beliefs.prior import Prior
-from nextlabel.campaign.commands import Commands, accept_time, known_worker
+from nextlabel.campaign.commands import Commands, accept_time, check_deadline, known_worker
 from nextlabel.campaign.crowd_model import CrowdSnapshot
 from nextlabel.campaign.external_answers import Skipped, follow_answer
 from nextlabel.campaign.intake import add_tasks
@@ -93,6 +93,8 @@ class CampaignService:
     ) -> CampaignRow:
         """The same, with tasks that have been checked."""
         name = new_campaign_id() if id is None else checked_campaign_id(id)
+        if config.deadline is not None and not (id is not None and self._has_campaign(name)):
+            check_deadline(config.deadline, self.clock())
         some, more = _first_tasks(tasks)
         try:
             if more is None:

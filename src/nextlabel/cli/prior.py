@@ -62,10 +62,10 @@ def prior(
             duplicates=duplicates,
         )  # fmt: skip
         counts = LabelCounts.of_labels(table)
-        if counts.answers != 2:
+        if counts.answers != 2 and folder is not None:
             raise InputError(
-                f"the labels of {labels} are {listed(table.labels)}, and a prior is learnt for two answers.",
-                "Name the one that counts as 1 with --positive; all others then count as 0.",
+                f"the labels of {labels} are {listed(table.labels)}, and the figure of --out has two answers.",
+                "Leave --out out, or name the answer that counts as 1 with --positive; all others then count as 0.",
             )
     read = say_read(table.report)
     with working(f"Learning from {labels}"):
@@ -127,12 +127,12 @@ def _row(one: LearntPrior) -> dict[str, Any]:
 
 
 def _as_dict(counts: LabelCounts, found: Comparison) -> dict[str, Any]:
-    labels = counts.labels
+    labels, shares = counts.labels, (counts.totals / counts.totals.sum()).tolist()
     return {
         "tasks": len(counts),
         "labels": int(counts.totals.sum()),
         "labels_per_task": {"least": int(labels.min()), "most": int(labels.max())},
-        "share_of_ones": float(counts.totals[1] / counts.totals.sum()),
+        **({"share_of_ones": shares[1]} if counts.answers == 2 else {"shares": shares}),
         "methods": [_row(one) for one in found.learnt],
         "use": found.use.method,
         "why": found.why,
@@ -155,10 +155,14 @@ def _show(path: str, counts: LabelCounts, found: Comparison) -> None:
 
 def _lines(one: LearntPrior) -> list[tuple[str, ...]]:
     """A line for each component, the numbers of the whole prior on the first."""
+    from nextlabel.beliefs.dirichlet import Dirichlet
     from nextlabel.learn.mixture import as_mixture
 
-    mixture = as_mixture(one.prior)
     numbers = (f"{one.log_likelihood:,.2f}", f"{one.bic:,.1f}", _shown_p(one.p_value))
+    if isinstance(one.prior, Dirichlet):
+        weights = [_with_error(x, one.standard_errors.get(f"alpha{j}")) for j, x in enumerate(one.prior.weights)]
+        return [(one.method, f"Dirichlet({', '.join(weights)})", *numbers)]
+    mixture = as_mixture(one.prior)
     lines: list[tuple[str, ...]] = []
     for i, (v, c) in enumerate(zip(mixture.weights, mixture.components, strict=True)):
         single = len(mixture.weights) == 1

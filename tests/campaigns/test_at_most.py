@@ -187,3 +187,15 @@ def test_a_large_campaign_has_one_as_quickly() -> None:
             label(campaign, worker, 12)
         found = campaign.certificate(wait=True)
         assert found.upper is not None and found.now < found.upper <= 1.0
+
+
+def test_ratings_have_none_and_say_so() -> None:
+    tasks = [{"id": f"t{k}"} for k in range(ITEMS)]
+    with nl.Campaign.create("memory:", tasks, answer="rating", scale="1..5", budget=60) as campaign:
+        for worker in ("wa", "wb"):
+            for _ in range(16):
+                lease = campaign.ask(worker)
+                assert lease
+                campaign.tell(lease, "3")
+        found = campaign.certificate(wait=True)
+        assert found.upper is None and found.withheld == "There is none for ratings."

@@ -92,6 +92,7 @@ BY_LABELS = (
 )
 CONTRADICTED = "The labels contradict the bound's assumptions, so it is not shown."
 TOO_FEW = "It is known after 30 labels."
+RATINGS = "There is none for ratings."
 NO_LABELS = "There are no labels yet: this is what guessing would get right."
 
 #: Points of the curve below the budget and above it.
@@ -517,7 +518,7 @@ def _learnt_certificate(campaign_service: CampaignService, id: str, wait: bool) 
         forecast_low=outlook.low,
         forecast_high=outlook.high,
         assumes="" if bound is None else bound.assumes,
-        withheld=CONTRADICTED if contradicted else TOO_FEW if row.spent < FEWEST_LABELS else "",
+        withheld=CONTRADICTED if contradicted else _why_none(row),
         possible=found.supply.of(row.left),
         as_of_labels=row.spent,
         upper_as_of=None if upper is None or bound is None else bound.labels,
@@ -638,9 +639,14 @@ class CrowdBound:
     made: float
 
 
+def _why_none(row: CampaignRow) -> str:
+    """Why there is no bound for workers who differ, if that is known: raters have no channels."""
+    return RATINGS if row.config.rating is not None else TOO_FEW if row.spent < FEWEST_LABELS else ""
+
+
 def _needs_bound(row: CampaignRow) -> bool:
     """Whether there is a slow bound to wait for: workers differ, some are known a little, and labels can come."""
-    return row.config.knows_workers and row.spent >= FEWEST_LABELS and row.left + row.reserved > 0
+    return row.config.knows_workers and not _why_none(row) and row.left + row.reserved > 0
 
 
 class CrowdBounds:

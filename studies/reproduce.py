@@ -10,7 +10,7 @@ from time import perf_counter
 from nextlabel.errors import InputError
 from nextlabel.reporting.artifacts import Row, check_folder, manifest, to_eight_digits, write_files
 from nextlabel.solve.progress import Progress
-from studies import beyond, delay, exact, fig1, fig2, growth, guarantee, indexability, workers
+from studies import beyond, delay, exact, features, fig1, fig2, growth, guarantee, indexability, workers
 from studies.study import CROWDS, SETS, Experiment, StudyOptions, check_set
 
 STUDIES: dict[str, Experiment] = {
@@ -26,6 +26,9 @@ STUDIES: dict[str, Experiment] = {
             "indexability", "states whose decision reopens as the price grows", indexability.run, indexability.draw
         ),
         Experiment("guarantee", "labels with a guarantee on recorded labels", guarantee.run, guarantee.draw, CROWDS),
+        Experiment(
+            "features", "items teach: labels and features together", features.run, features.draw, ("labelme", "rte")
+        ),
         Experiment("workers", "workers who differ, simulated and recorded", workers.run, workers.draw, CROWDS),
     )
 }

@@ -19,7 +19,19 @@ if TYPE_CHECKING:
 def reproduce(
     context: typer.Context,
     study: Annotated[
-        Literal["fig1", "fig2", "delay", "exact", "growth", "beyond", "indexability", "guarantee", "workers", "all"],
+        Literal[
+            "fig1",
+            "fig2",
+            "delay",
+            "exact",
+            "growth",
+            "beyond",
+            "indexability",
+            "guarantee",
+            "features",
+            "workers",
+            "all",
+        ],
         typer.Argument(help="The study to run."),
     ],
     data: Annotated[
@@ -42,8 +54,8 @@ def reproduce(
     as_json: Json = False,
 ) -> None:
     """Run a study again: a figure, a table (CSV) and a manifest for each."""
-    if study not in ("fig2", "guarantee", "workers", "all"):
-        refuse_idle(context, ["data"], "fig2, guarantee, workers or all")
+    if study not in ("fig2", "guarantee", "features", "workers", "all"):
+        refuse_idle(context, ["data"], "fig2, guarantee, features, workers or all")
     if study not in ("delay", "all"):
         refuse_idle(context, ["tasks"], "delay or all")
     _find_studies()
@@ -99,7 +111,7 @@ def _find_studies() -> None:
 def _command(name: str, config: StudyOptions) -> str:
     """The command that makes this study again."""
     typed = ["nextlabel", "reproduce", name, "--seed", str(config.seed)]
-    if name in ("fig2", "guarantee", "workers"):
+    if name in ("fig2", "guarantee", "features", "workers"):
         typed += ["--data", "DIR"]
     if config.quick:
         typed.append("--quick")

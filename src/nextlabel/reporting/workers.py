@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -173,6 +173,7 @@ def workers_report(
                 lambda: confusions_figure(found),
                 "Confusion tables: how often each answer is given (columns) to each truth (rows), as learnt.",
             ),
+            *_learner_figures(found),
         ],
         sections={"What was read": read_sentences(read)},
         notes=[rest] if hidden else [],
@@ -189,7 +190,15 @@ def workers_report(
 
 def crowd_fields(found: LearntCrowd) -> dict[str, Any]:
     """The numbers of a crowd."""
+    taught = found.taught
+    word = None if taught is None else {
+        "bits": taught.bits,
+        "log_loss_without": None if found.learner is None else taught.without,
+        "log_loss_with": None if found.learner is None else taught.with_,
+        "agrees": None if found.learner is None else found.learner.accuracy,
+    }  # fmt: skip
     return {
+        **({} if word is None else {"features": word}),
         "labels": int(found.labels_per_task.sum()),
         "answers": list(found.answers),
         "share": found.fit.share.tolist(),
@@ -234,6 +243,26 @@ def workers_figure(found: LearntCrowd) -> Figure:
         handles = [plt.Line2D([], [], color=c, marker=m, linestyle="", alpha=0.8) for c, m in looks.values()]
         figure.legend(handles, list(looks), loc="outside lower center", ncols=len(looks))
         return finish(figure)
+
+
+def _learner_figures(found: LearntCrowd) -> list[tuple[Callable[[], Figure], str]]:
+    """How sure people, the learner and both are, where features say something."""
+    taught = found.taught
+    if taught is None or taught.prior is None:
+        return []
+    parts = {"people alone": taught.alone.beliefs, "learner alone": taught.prior, "both": found.fit.beliefs}
+
+    def figure() -> Figure:
+        with drawing() as plt:
+            drawn, axes = plt.subplots(figsize=(6.0, 4.0), layout="constrained")
+            for name, beliefs in parts.items():
+                sure = np.sort(beliefs.max(axis=1))[::-1]
+                axes.plot(100 * np.arange(1, len(sure) + 1) / len(sure), sure, label=name)
+            axes.set(xlabel="tasks, the surest first, %", ylabel="probability of the likeliest answer", ylim=(0, 1.02))
+            axes.legend()
+            return finish(drawn)
+
+    return [(figure, "How sure people's labels alone are of each task, the learner of its features alone, and both.")]
 
 
 def confusions_figure(found: LearntCrowd) -> Figure:

@@ -61,9 +61,9 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def crowd(tmp_path: Path) -> Path:
-    """Made-up sets in the places of RTE, TEMP and MRE, the last with times."""
+    """Made-up sets in the places of RTE, TEMP, MRE (with times) and LabelMe, and features of two of them."""
     rng = np.random.default_rng(0)
-    for name in ("rte", "temp", "mre"):
+    for name in ("rte", "temp", "mre", "labelme"):
         folder = tmp_path / "data" / name
         folder.mkdir(parents=True)
         theta = rng.beta(2, 2, 40)
@@ -75,6 +75,8 @@ def crowd(tmp_path: Path) -> Path:
             labels = [",".join([label, *when, "b1"]) for label, when in zip(labels, times, strict=True)]
         (folder / "labels.csv").write_text("\n".join([header, *labels]) + "\n")
         (folder / "gold.csv").write_text("\n".join(["task,label", *(f"t{x},{int(theta[x] > 0.5)}" for x in range(40))]))
+        for file, title, cell in (("items.csv", "text", "some text"), ("features.csv", "f0", "0.5")):
+            (folder / file).write_text("\n".join([f"task,{title}", *(f"t{x},{cell}" for x in range(40))]))
     return tmp_path / "data"
 
 

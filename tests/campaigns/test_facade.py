@@ -179,3 +179,10 @@ def test_a_certificate_that_could_not_be_computed_is_tried_again(monkeypatch: py
     service.certificates.look(id)
     assert service.certificates.soon(id).result().tasks == 2
     service.table_cache.close()
+
+
+def test_what_is_no_lease_is_said_to_be_none() -> None:
+    with nl.Campaign.create("memory:", ["a"], budget=2, policy="uncertainty") as campaign:
+        for wrong in ("nope", "a-b", ""):
+            with pytest.raises(nl.errors.NotFoundError, match=f"{wrong!r} is not the id of a lease"):
+                campaign.tell(wrong, "1")

@@ -336,3 +336,10 @@ def test_a_tiny_index_is_not_taken_for_none() -> None:
     for n, w, a, b in ((5, 4, 2, 0), (6, 5, 1, 0), (4, 4, 3, 0), (3, 6, 2, 1)):
         exact = index_infinite(Task(), a, b, w, n, top=0.05)
         assert table.index(0, (a, b), w, n) == pytest.approx(exact, abs=INDEX)
+
+
+def test_a_class_that_is_not_there_is_refused() -> None:
+    table = index_table(Problem.identical(2, 3, arrival_rate=2))
+    for c in (1, 3, -1):
+        with pytest.raises(ProblemError, match=f"the table has no class {c}"):
+            table.index(c, (1, 0), 0, 2)

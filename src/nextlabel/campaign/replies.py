@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from nextlabel.campaign.states import REASONS, Reason
 from nextlabel.campaign.transitions import LeaseStatus
-from nextlabel.errors import InputError
+from nextlabel.errors import InputError, NotFoundError
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,4 +101,6 @@ def lease_id_of(lease: Lease | str) -> str:
             f"{lease!r} is not a lease.",
             "Give the lease that ask returned, or its id.",
         )
+    if lease.count("-") != 2:
+        raise NotFoundError(f"{lease[:60]!r} is not the id of a lease.", "Give the lease that ask returned, or its id.")
     return lease

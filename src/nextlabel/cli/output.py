@@ -15,6 +15,7 @@ import shlex
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 #: Work that ends sooner than this, in seconds, shows no progress bar.
 PATIENCE_S = 0.5
+#: Seconds between two lines on work that goes on, where stderr is no terminal but a log.
+SAY_S = 10.0
 
 
 def print_json(answer: Mapping[str, Any]) -> None:
@@ -114,13 +117,14 @@ def command_line(context: typer.Context) -> str:
 def working(description: str) -> Iterator[Callable[[float], None]]:
     """Show that work is going on; yields ``progress(fraction)`` for the solvers.
 
-    The bar appears on stderr after PATIENCE_S seconds, only where stderr is a terminal (or FORCE_COLOR is set), and
-    goes away with the work.
+    The bar appears on stderr after PATIENCE_S seconds where stderr is a terminal (or FORCE_COLOR is set), and goes away
+    with the work; elsewhere a line says every SAY_S seconds how far it is.
     """
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
     console = Console(stderr=True, highlight=False)
+    begun, said = time.monotonic(), 0.0
     bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -132,7 +136,12 @@ def working(description: str) -> Iterator[Callable[[float], None]]:
     job = bar.add_task(description, total=None)
 
     def progress(fraction: float) -> None:
-        bar.update(job, total=1.0, completed=min(max(fraction, 0.0), 1.0))
+        nonlocal said
+        done, seconds = min(max(fraction, 0.0), 1.0), time.monotonic() - begun
+        bar.update(job, total=1.0, completed=done)
+        if not console.is_terminal and seconds >= said + SAY_S:
+            said = seconds
+            say(f"{description}: {done:.0%} after {seconds:.0f} s")
 
     timer = threading.Timer(PATIENCE_S, bar.start)
     timer.daemon = True

@@ -151,6 +151,11 @@ class IndexTable:
 
         ``counts`` are the labels come in: (ones, zeros), or one number an answer if there are more than two.
         """
+        if not 0 <= c < len(self.classes):
+            raise ProblemError(
+                f"the table has no class {c}.",
+                f"It has {len(self.classes)}, counted from 0: ask for 0 to {len(self.classes) - 1}.",
+            )
         if len(counts) != self.classes[c].answers:
             raise ProblemError(
                 f"the state has {len(counts)} counts for {self.classes[c].answers} answers.",

@@ -122,6 +122,18 @@ def test_after_the_freeze_nothing_changes_the_labels_until_they_are_reopened(ser
     assert service.verify(id).right
 
 
+def test_labels_that_were_drawn_long_ago_are_not_drawn_again(service: CampaignService) -> None:
+    id = labelled(service, "okg-pending", 0.1, tasks=30)
+    service.guarantees.freeze(id)
+    service.guarantees.reopen(id)
+    service.adjudicate(id, {"t7": "yes"})
+    service.guarantees.freeze(id)
+    service.guarantees.reopen(id)
+    service.undo_adjudication(id, ["t7"])
+    with pytest.raises(ConflictError, match="second draw"):
+        service.guarantees.freeze(id)
+
+
 def test_what_cannot_be_frozen_is_refused(service: CampaignService) -> None:
     bare = service.create(CampaignSettings(budget=4), tasks=["x", "y"]).id
     with pytest.raises(InputError, match="how many labels may be wrong"):

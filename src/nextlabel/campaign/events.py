@@ -45,8 +45,9 @@ adjudicated  answers [[task, answer], ...] that the requester set: final, and kn
 adjudication_undone tasks whose answer follows from their labels again
 guarantee_drawn labels were frozen and items drawn for an expert: at_most_wrong, sure, items, too_many, audits, allowed,
              labels and probability of each task, known [[task, answer, source], ...], frozen (their hash), entropy of
-             the draw, frozen_at, given, of (the label that it is about, if one), crowd [tasks, workers, answers] of
-             the labels that order the items (policy crowd); asked (tasks), removed, to_go, certified, sentence as below
+             the draw, frozen_at, given, of (the label that it is about, if one), before (hashes of earlier draws),
+             crowd [tasks, workers, answers] of the labels that order the items (policy crowd); asked (tasks), removed,
+             to_go, certified, sentence as below
 guarantee_answered answers [[task, answer], ...] of the expert; at the end of a batch: removed [[task, ...], ...] (what
              the walk took away), asked (tasks that are next), to_go (about how many yet), certified, sentence
 guarantee_looked look: more items were drawn along the same permutation; asked, removed, to_go, certified, sentence

@@ -161,8 +161,10 @@ def freeze(
         labels=_table(crowd, tuple(map(cell_text, keys)), config.labels) if crowd else None,
     )  # fmt: skip
     promise.frozen_at = datetime.fromtimestamp(campaign.now, UTC).isoformat(timespec="seconds")
-    before = campaign.state.last_event("guarantee_drawn")
-    if before is not None and campaign.state.log(before - 1, 1)[0].data["frozen"] == promise.frozen:
+    last = campaign.state.last_event("guarantee_drawn")
+    before = None if last is None else campaign.state.log(last - 1, 1)[0].data
+    drawn = [] if before is None else [*before.get("before", ()), before["frozen"]]
+    if promise.frozen in drawn:
         raise ConflictError(
             "these very labels were frozen and drawn before: a second draw of them would void the statement.",
             "Freeze again when labels have changed.",
@@ -175,7 +177,7 @@ def freeze(
             "too_many": terms.too_many, "audits": list(terms.audits), "allowed": list(terms.allowed),
             "entropy": promise.entropy, "frozen": promise.frozen, "given": promise.given,
             "frozen_at": promise.frozen_at, "labels": labels, "probability": probability, "known": known,
-            "of": of, "crowd": crowd, **_next(promise, place, 0),
+            "of": of, "before": drawn, "crowd": crowd, **_next(promise, place, 0),
         },
     )  # fmt: skip
 

@@ -19,7 +19,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from browser import DESKTOP, PHONE, TIMEOUT_MS, at, check_accessible, chromium
-from nextlabel.beliefs.beta import Beta
+from nextlabel.beliefs.fact import OneCoin
 from nextlabel.campaign.results import belief
 from nextlabel.campaigns import imports
 from nextlabel.campaigns import service as campaigns_service
@@ -838,11 +838,13 @@ class TestWords:
         assert all(e <= b + 1e-12 for e, b in zip(curve.expected, curve.most, strict=True))
         assert make_curve(10, 20, ()).why
         plan = make_plan(
-            Problem.identical(1000, 8000, Beta(1, 1), arrival_rate=0.25, completion_rate=1.0),
+            Problem.identical(1000, 8000, OneCoin(0.5, 0.8), arrival_rate=0.25, completion_rate=1.0),
             most=8000,
             replications=20,
         )
         assert list(curve.most) == list(plan.bound)
+        better = make_curve(50_000, 2, (), 0.9)
+        assert better.at(100_000)[0] > curve.at(100_000)[0] + 0.05 and better.at(100_000)[1] > curve.at(100_000)[1]
         assert list(curve.expected) == list(np.maximum.accumulate(np.minimum(plan.value, plan.bound)))
         assert len(kinds_of([0.1, 0.9, 0.5, 0.0, 1.0, 0.2])) == 5 and kinds_of([]) == ()
 

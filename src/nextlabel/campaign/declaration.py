@@ -214,9 +214,14 @@ class DeclaredSettings(BaseModel):
     strength: Annotated[float, Offer("S")] = Field(
         4.0, gt=0, description="Number of labels that a task's score is worth."
     )
-    accuracy: Annotated[float | None, Offer()] = Field(
-        None, gt=0.5, lt=1, description="Accuracy of the workers, which turns scores into one-coin priors."
-    )
+    accuracy: Annotated[
+        float | None,
+        Offer("A", label="How often is one person right?", note="0.7, 0.8 or 0.9, if you know it", none="not known"),
+    ] = Field(
+        None, gt=0.5, lt=1, examples=[0.8],
+        description="How often a label is right, as far as it is known: the first idea of the workers, which turns "
+        "scores into one-coin priors.",
+    )  # fmt: skip
     label_cost: Annotated[
         float,
         Offer("C", form="terms", label="Cost of a label", note="as a share of the value of a correct item",

@@ -16,8 +16,8 @@ from threading import Lock
 
 import numpy as np
 
-from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.dirichlet import Dirichlet
+from nextlabel.beliefs.fact import OneCoin
 from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.new_tasks import LEAST_SCORE
 from nextlabel.campaign.rates import arrival_rate, completion_rate, rate_before_deadline
@@ -31,7 +31,7 @@ from nextlabel.policies.base import Policy
 from nextlabel.policies.index import Index
 from nextlabel.policies.rollout_arrays import FEW_CLASSES, Rollout, curve_budgets, patient_index
 from nextlabel.problem.problem import Problem
-from nextlabel.problem.tasks import TaskClass, beta_of_score
+from nextlabel.problem.tasks import TaskClass
 from nextlabel.solve.curve import bound_curve
 from nextlabel.store.sql import SqlStore
 
@@ -39,8 +39,8 @@ from nextlabel.store.sql import SqlStore
 MOST_REPLICATIONS, FEWEST_REPLICATIONS = 100, 4
 SAMPLE, REPLICATIONS, LABELS_PER_TASK, KINDS = 1000, 20, 8, 5
 
-#: Labels in flight before rates are learnt, and what a score is worth: the defaults of ``campaign.declaration``.
-RHO, STRENGTH = 0.25, 4.0
+#: Labels in flight before rates are learnt (the default of ``campaign.declaration``), and how often a label is right.
+RHO, ACCURACY = 0.25, 0.8
 CACHED_CURVES, MOST_ANSWERS = 200, 12
 
 
@@ -121,7 +121,7 @@ class BudgetCurve:
         )
 
 
-Key = tuple[int, int, tuple[float, ...]]
+Key = tuple[int, int, tuple[float, ...], float]
 
 
 class Curves:
@@ -132,9 +132,11 @@ class Curves:
         self._known: dict[Key, Future[BudgetCurve]] = {}
         self._lock = Lock()
 
-    def ask(self, tasks: int, answers: int, scores: Sequence[float] = ()) -> Future[BudgetCurve]:
+    def ask(
+        self, tasks: int, answers: int, scores: Sequence[float] = (), accuracy: float = ACCURACY
+    ) -> Future[BudgetCurve]:
         """The curve for so many tasks; ``scores`` are some of their scores, none if all answers are equally likely."""
-        key = (tasks, answers, kinds_of(scores))
+        key = (tasks, answers, kinds_of(scores), accuracy)
         with self._lock:
             known = self._known.get(key)
             if known is None or (known.done() and known.exception() is not None):
@@ -152,18 +154,18 @@ def kinds_of(scores: Sequence[float]) -> tuple[float, ...]:
     return tuple(round(float(np.clip(part.mean(), LEAST_SCORE, 1 - LEAST_SCORE)), 3) for part in parts if len(part))
 
 
-def make_curve(tasks: int, answers: int, kinds: tuple[float, ...]) -> BudgetCurve:
-    """Solve and simulate the curve."""
+def make_curve(tasks: int, answers: int, kinds: tuple[float, ...], accuracy: float = ACCURACY) -> BudgetCurve:
+    """Solve and simulate the curve; with two answers a label is right so often."""
     if answers > MOST_ANSWERS:
         return BudgetCurve((), (), (), tasks, False, f"There is no curve for more than {MOST_ANSWERS} labels.")
     sample = min(tasks, SAMPLE)
     if kinds and answers == 2:
         sizes = [len(part) for part in np.array_split(np.arange(sample), len(kinds))]
         entries = tuple(
-            TaskClass(size, beta_of_score(score, STRENGTH)) for size, score in zip(sizes, kinds, strict=True) if size
+            TaskClass(size, OneCoin(score, accuracy)) for size, score in zip(sizes, kinds, strict=True) if size
         )
     else:
-        entries = (TaskClass(sample, Beta(1, 1) if answers == 2 else Dirichlet((1.0,) * answers)),)
+        entries = (TaskClass(sample, OneCoin(0.5, accuracy) if answers == 2 else Dirichlet((1.0,) * answers)),)
     problem = Problem(entries, LABELS_PER_TASK * sample, RHO, 1.0)
     solved = curve_budgets(problem.budget)
     try:

@@ -41,12 +41,14 @@ function watchForm() {
   const budget = document.getElementById("budget");
   const labels = document.getElementById("labels");
   const score = document.getElementById("score");
+  const accuracy = document.getElementById("accuracy");
   const message = document.getElementById("budget-text");
   const table = document.querySelector("#budget-table tbody");
   const element = document.getElementById("chart-budget");
   let chart, curve, asked = "", timer;
 
   const answers = () => labels.value.split("\n").filter((line) => line.trim()).length;
+  const skill = () => accuracy.value > 0.5 && accuracy.value < 1 ? { accuracy: accuracy.value } : {};
   const wanted = () => Number(budget.value.replace(/[, ]/g, ""));
 
   function describeBudget() {
@@ -97,7 +99,7 @@ function watchForm() {
   async function ask() {
     const J = answers();
     if (J < 2 || J > 26) return;
-    const query = new URLSearchParams({ answers: J, score: J === 2 ? score.value : "" }).toString();
+    const query = new URLSearchParams({ answers: J, score: J === 2 ? score.value : "", ...skill() }).toString();
     if (query === asked) return;
     asked = query;
     message.textContent = "Computing what a budget buys…";
@@ -123,6 +125,7 @@ function watchForm() {
     timer = setTimeout(ask, 400);
   };
   labels.addEventListener("input", soon);
+  accuracy.addEventListener("input", soon);
   score.addEventListener("change", soon);
   budget.addEventListener("input", describeBudget);
   ask();

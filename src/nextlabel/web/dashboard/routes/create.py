@@ -28,7 +28,7 @@ from nextlabel.files.tasks import guess_columns
 from nextlabel.service.app_state import app_state
 from nextlabel.service.background import in_background
 from nextlabel.web.dashboard.access import GuardedRoute, when_refused
-from nextlabel.web.dashboard.forecasts import BudgetCurve
+from nextlabel.web.dashboard.forecasts import ACCURACY, BudgetCurve
 from nextlabel.web.dashboard.setting_form import SettingField, offered, read_setting, setting_field
 from nextlabel.web.dashboard.state import DashboardState, UploadedFile, dashboard_state
 from nextlabel.web.render import page
@@ -124,14 +124,19 @@ def importing(upload: str, id: str, request: Request) -> Response:
 
 @router.get("/new/{upload}/curve")
 async def curve(
-    upload: str, request: Request, answers: Annotated[int, Query(ge=2, le=MOST_ANSWERS)] = 2, score: str = ""
+    upload: str,
+    request: Request,
+    answers: Annotated[int, Query(ge=2, le=MOST_ANSWERS)] = 2,
+    score: str = "",
+    accuracy: Annotated[float, Query(gt=0.5, lt=1)] = ACCURACY,
 ) -> Response:
     """What a budget buys for the tasks of the file, as JSON."""
     dashboard = dashboard_state(request)
 
     def ask() -> Any:
         kept = dashboard.uploads.find(upload)
-        return dashboard.curves.ask(kept.rows, answers, _scores(dashboard, kept, score) if answers == 2 else ())
+        scores = _scores(dashboard, kept, score) if answers == 2 else ()
+        return dashboard.curves.ask(kept.rows, answers, scores, accuracy)
 
     future = await to_thread.run_sync(ask)
     done, _ = await asyncio.wait([asyncio.wrap_future(future)], timeout=CURVE_WAIT_S)
@@ -223,7 +228,7 @@ class CampaignForm:
 
     def settings(self, now: float) -> CampaignSettings:
         """The campaign's settings."""
-        asked = ["budget", *offered("workers"), *offered("terms")]
+        asked = ["budget", "accuracy", *offered("workers"), *offered("terms")]
         given = {name: read_setting(name, self.texts.get(name, "")) for name in asked}
         if given["deadline"] is not None and given["deadline"] <= now:
             raise InputError("the deadline is in the past.", "Give a later one, or leave it empty.")

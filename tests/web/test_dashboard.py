@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 import threading
@@ -338,7 +339,12 @@ class TestCampaign:
         assert sum(r.labels for r in service.campaign_service.results(id)) == 4
         with signed_in(service) as client:
             table = client.get(f"/campaigns/{id}/workers.csv").text.splitlines()
-            assert table[0].startswith("worker,labels,bought") and len(table) == 4
+            assert table[0].startswith("\ufeffworker,labels,bought") and len(table) == 4
+            service.campaign_service.drop_labels(id, "ann")
+            text = client.get(f"/campaigns/{id}/labels.csv").content.decode("utf-8-sig")
+            rows = list(csv.DictReader(text.splitlines()))
+            assert {row["dropped"] for row in rows if row["worker"] == "ann"} == {"True"}
+            service.campaign_service.restore_labels(id, "ann")
             assert client.get(f"/campaigns/{id}/worker?name=nobody").status_code == 404
             wrong = client.post(f"/campaigns/{id}/worker", data={"name": "ann", "action": "fire"})
             assert wrong.status_code == 422 and "does not say what to do" in wrong.text

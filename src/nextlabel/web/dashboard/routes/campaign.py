@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from codecs import BOM_UTF8
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 from urllib.parse import urlencode
@@ -11,7 +12,7 @@ from urllib.parse import urlencode
 from anyio import to_thread
 from fastapi import APIRouter, Path, Query, Request
 from starlette.datastructures import UploadFile
-from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
 
 from nextlabel.campaign.commands import SAMPLE, Commands
 from nextlabel.campaign.results import belief, label_counts, results_of
@@ -117,19 +118,33 @@ async def live(
 @router.get("/campaigns/{campaign}/results.{format}")
 def download(campaign: CampaignId, format: Literal["csv", "jsonl"], request: Request) -> Response:
     """Download all results, in the API's formats."""
-    return results(campaign, request, ResultsQuery.model_validate({"format": format}))
+    return _for_spreadsheets(results(campaign, request, ResultsQuery.model_validate({"format": format})))
 
 
 @router.get("/campaigns/{campaign}/labels.{format}")
 def download_labels(campaign: CampaignId, format: Literal["csv", "jsonl"], request: Request) -> Response:
-    """Download every worker's answers, in the API's formats."""
-    return labels(campaign, request, LabelsQuery.model_validate({"format": format}))
+    """Download every worker's answers, those that were dropped too, in the API's formats."""
+    query = LabelsQuery.model_validate({"format": format, "dropped": True})
+    return _for_spreadsheets(labels(campaign, request, query))
 
 
 @router.get("/campaigns/{campaign}/workers.{format}")
 def download_workers(campaign: CampaignId, format: Literal["csv", "jsonl"], request: Request) -> Response:
     """Download what each worker did and is owed, in the API's formats."""
-    return show_workers(campaign, request, WorkersQuery.model_validate({"format": format}))
+    return _for_spreadsheets(show_workers(campaign, request, WorkersQuery.model_validate({"format": format})))
+
+
+def _for_spreadsheets(file: Response) -> Response:
+    """A table with the mark by which Excel knows UTF-8."""
+    if isinstance(file, StreamingResponse) and (file.media_type or "").startswith("text/csv"):
+        file.body_iterator = _marked(file.body_iterator)
+    return file
+
+
+async def _marked(pieces: AsyncIterable[Any]) -> AsyncIterator[Any]:
+    yield BOM_UTF8
+    async for piece in pieces:
+        yield piece
 
 
 def campaign_page_response(

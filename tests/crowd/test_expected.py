@@ -41,9 +41,9 @@ def test_coverage_on_drawn_crowds(answers: int, each: int) -> None:
 def test_shares_that_are_alike_are_not_told_apart_by_chance() -> None:
     even, found = np.full(3, 1 / 3), np.array([82.0, 70.0, 68.0])
     learnt = (found + 10 / 3) / (found.sum() + 10)
-    shares = usual_share(even, learnt, found, 10.0)
+    shares = usual_share(even, learnt, found)
     assert shares.sum() == pytest.approx(1.0) and shares[0] < 1 / 3 + 0.25 * (learnt[0] - 1 / 3)
     clear = np.array([160.0, 30.0, 30.0])
     learnt = (clear + 10 / 3) / (clear.sum() + 10)
-    assert usual_share(even, learnt, clear, 10.0) == pytest.approx(learnt, abs=1e-6)
-    assert usual_share(even, even, np.zeros(3), 10.0) == pytest.approx(even)
+    assert usual_share(even, learnt, clear) == pytest.approx(learnt, abs=1e-6)
+    assert usual_share(even, even, np.zeros(3)) == pytest.approx(even)

@@ -42,7 +42,7 @@ from nextlabel.crowd.fit import CrowdLabels
 from nextlabel.crowd.learner import expected_jointly, learn_jointly
 from nextlabel.crowd.noise import answers_at_random
 from nextlabel.crowd.numbers import NumberLabels, fit_numbers
-from nextlabel.crowd.prior import TASKS, CrowdPrior
+from nextlabel.crowd.prior import CrowdPrior
 from nextlabel.errors import InputError
 from nextlabel.files.features import Features, read_features
 from nextlabel.files.tables import NamedColumns
@@ -541,7 +541,7 @@ class CrowdModel:
         """All that is believed now, as a copy."""
         crowd, tasks, people = self.crowd, log.row.tasks, len(self.workers)
         state = crowd.campaign.state
-        shares = usual_share(crowd.given_share, crowd.start, state.total, TASKS)
+        shares = usual_share(crowd.given_share, crowd.start, state.total)
         beliefs, tilt = np.empty((tasks, len(shares))), np.zeros((tasks, len(shares)))
         beliefs[: crowd.tasks], tilt[: crowd.tasks] = crowd.beliefs[: crowd.tasks], crowd.offsets[: crowd.tasks]
         told = _padded(crowd.came[: crowd.tasks], tasks)

@@ -5,7 +5,8 @@ symbol  code      shape meaning
 ======= ========= ===== ======================================================================================
 n, r    answered  (W,)  labels of a worker on tasks with a known truth, ``right`` of them right
 b       elsewhere (W,)  share of their other labels that the model takes for right, each judged without itself
-d       --        (G,)  of a known task, mean over its labels of: right, less b of its worker
+e       expected  (m,)  chance that a label on a known task is right, as if the truth were not known (``held_out``)
+d       --        (G,)  of a known task, mean over its labels of: right, less e
 ======= ========= ===== ======================================================================================
 
 - *passes*, *fails*: the Clopper-Pearson interval of r / n at level 1 - ``LEVEL`` / workers lies above, or below,
@@ -15,19 +16,23 @@ d       --        (G,)  of a known task, mean over its labels of: right, less b 
   the first k is compared with that of all; if the order did not matter, it would lie above by t with probability
   exp(-2 k t^2 / (1 - (k-1)/n)) at most [Ser74]. Summed over the cuts and the workers that are looked at, the chance of
   one false alarm in a crowd is at most ``LEVEL``.
-- *contradiction*: what the model expects of people on the known tasks is ``APART`` or more above what they did, and
-  Student's t of d over tasks is beyond chance (``LEVEL``). Then the model's word is not worth showing.
+- *contradiction*: what the model expects of the labels on known tasks, judged as if their truths were not known, is
+  ``APART`` or more above what is so, and Student's t of d over tasks is beyond chance (``LEVEL``); or ``MANY`` of the
+  labels on other tasks are of people who fail, and who may well act together. Then the model's word is not worth
+  showing. A doubtful task that somebody has settled contradicts nothing: little was expected of its labels.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-from scipy.special import betaincinv, stdtr
+from scipy.special import betaincinv, softmax, stdtr
 
 from nextlabel.arrays import Bools, Floats, Ints
 from nextlabel.crowd.fit import CrowdFit, CrowdLabels
+from nextlabel.prose import counted
 
 #: Chance of one false verdict in a whole crowd, for each of the tests.
 LEVEL = 0.01
@@ -39,23 +44,34 @@ CHANGE_LABELS, CHANGE_SIDE, CHANGE = 30, 10, 0.15
 ELSEWHERE = 20
 #: How far controls and model may be apart, and known tasks from which on they are compared.
 APART, COMPARED = 0.1, 5
+#: Share of the labels on other tasks by people who fail from which on nobody knows what to expect.
+MANY = 0.4
 
 
 @dataclass(frozen=True, slots=True)
 class Contradiction:
-    """On ``tasks`` known tasks people were right ``right`` of the time; the model expected ``expected`` of them."""
+    """Of the labels on ``tasks`` known tasks a share ``right`` is right, and the model expected ``expected``.
+
+    ``failing`` workers fail them, who gave a share ``theirs`` of the other labels.
+    """
 
     tasks: int
     right: float
     expected: float
-    p_value: float
+    failing: int
+    theirs: float
 
     def sentences(self) -> list[str]:
         """Why the model's word is withheld, and what to do."""
+        why = (
+            f"{counted(self.failing, 'worker fails', 'workers fail')} the known tasks and gave {self.theirs:.0%} of "
+            "the other labels: they may act together"
+            if self.theirs >= MANY
+            else f"of the labels on {self.tasks:,} known tasks {self.right:.0%} are right, and the model expects "
+            f"{self.expected:.0%}"
+        )
         return [
-            f"Known truths contradict the model: on {self.tasks:,} known tasks people were right {self.right:.0%} of "
-            f"the time, and from how they agree elsewhere the model expects {self.expected:.0%} "
-            f"(p {self.p_value:.1g}). Expected accuracy is withheld.",
+            f"Known truths contradict the model: {why}. Expected accuracy is withheld.",
             "Look at who fails the known tasks, leave their labels out, and find out the truth of 30 to 60 tasks drawn "
             "at random.",
         ]
@@ -87,14 +103,13 @@ def judge_by_truths(labels: CrowdLabels, fit: CrowdFit, gold: Ints | None = None
     agreeing = np.bincount(labels.worker[~known], others[~known], W)
     elsewhere = np.divide(agreeing, many, out=np.full(W, np.nan), where=many > 0)
     line = chance + NEAR * (1.0 - chance)
-    low, high = exact_share(right, answered, LEVEL / W)
-    passes, fails = (answered > 0) & (low > line), (answered > 0) & (high < line)
+    passes, fails = _verdicts(labels, answered, right)
     _, most_elsewhere = exact_share(agreeing, many, LEVEL / W)
-    contradiction = _compare(labels, gold, hit, elsewhere)
-    only_controls = passes & (many >= ELSEWHERE) & (most_elsewhere < line) & (contradiction is None)
+    found = contradiction(labels, fit.prior.pseudo + fit.counts, fit.share, gold)
+    only_controls = passes & (many >= ELSEWHERE) & (most_elsewhere < line) & (found is None)
     series = np.where(known, hit.astype(np.float64), others)
     return Controls(
-        answered, right, elsewhere, passes, fails, only_controls, _changed(labels, series), contradiction
+        answered, right, elsewhere, passes, fails, only_controls, _changed(labels, series), found
     )  # fmt: skip
 
 
@@ -117,21 +132,69 @@ def exact_share(hits: Floats | Ints, of: Ints, level: float) -> tuple[Floats, Fl
     return low, high
 
 
-def _compare(labels: CrowdLabels, gold: Ints, hit: Bools, elsewhere: Floats) -> Contradiction | None:
-    """Whether people do worse on known tasks than the model thinks they do."""
-    usable = (gold[labels.task] >= 0) & ~np.isnan(elsewhere[labels.worker])
-    task, right, expected = labels.task[usable], hit[usable].astype(np.float64), elsewhere[labels.worker[usable]]
+class HeldOut(NamedTuple):
+    """Known tasks as if their truth were not known: rows of the labels that were looked at, log of what each says of
+    its task (n, C), and log beliefs (K, C), up to a constant."""
+
+    rows: Ints
+    says: Floats
+    logp: Floats
+
+
+def held_out(labels: CrowdLabels, seen: Floats, share: Floats, gold: Ints, tilt: Floats | None = None) -> HeldOut:
+    """Tasks with gold judged by their labels and by the workers' other labels (cross-fitting).
+
+    ``seen`` (W, C, C) are the workers' counts with pseudo-counts, ``tilt`` (K, C) is what is added to the log shares of
+    a task with a prior of its own. A task with more labels than one usually has is
+    judged by that many of them, drawn once and for all.
+    """
+    per_task = np.bincount(labels.task, minlength=labels.tasks)
+    others = per_task[(gold < 0) & (per_task > 0)]
+    usual = int(np.median(others)) if len(others) else int(per_task.max(initial=0))
+    order = np.random.default_rng(0).permutation(len(labels.task))
+    order = order[np.argsort(labels.task[order], kind="stable")]
+    rank = np.arange(len(order)) - np.searchsorted(labels.task[order], labels.task[order])
+    rows = order[(rank < usual) & (gold[labels.task[order]] >= 0)]
+    task, worker, answer = labels.task[rows], labels.worker[rows], labels.answer[rows]
+    told = (np.arange(labels.answers) == gold[task][:, None]).astype(np.float64)
+    said = np.maximum(seen[worker, :, answer] - told, 0.02 * seen[worker, :, answer])
+    says = np.log(said / np.maximum(seen[worker].sum(axis=2) - told, said))
+    logp = np.log(share) + (np.zeros((labels.tasks, 1)) if tilt is None else tilt)
+    np.add.at(logp, task, says)
+    return HeldOut(rows, says, logp)
+
+
+def contradiction(labels: CrowdLabels, seen: Floats, share: Floats, gold: Ints) -> Contradiction | None:
+    """Whether labels on known tasks are worse than the model expects, or people who fail give too many of the others.
+
+    ``seen`` (W, C, C) are the workers' counts with pseudo-counts.
+    """
+    known = gold[labels.task] >= 0
+    if len(np.unique(labels.task[known])) < COMPARED:
+        return None
+    hit = gold[labels.task] == labels.answer
+    answered, right = (np.bincount(labels.worker[known & x], minlength=labels.workers) for x in (True, hit))
+    fails = _verdicts(labels, answered, right)[1]
+    theirs = float(fails[labels.worker[~known]].mean()) if (~known).any() else 0.0
+    one = held_out(labels, seen, share, gold)
+    task, answer = labels.task[one.rows], labels.answer[one.rows]
+    expected = softmax(one.logp[task] - one.says, axis=1)[np.arange(len(task)), answer]
     per_task = np.bincount(task, minlength=labels.tasks)
     there = per_task > 0
     n = int(there.sum())
-    if n < COMPARED:
-        return None
-    apart = np.bincount(task, right - expected, labels.tasks)[there] / per_task[there]
+    apart = np.bincount(task, hit[one.rows] - expected, labels.tasks)[there] / per_task[there]
     mean, error = float(apart.mean()), float(apart.std(ddof=1)) / np.sqrt(n)
-    if mean > -APART:
+    beyond = mean <= -APART and float(stdtr(n - 1, (mean + 0.5 * APART) / max(error, 1e-9))) < LEVEL
+    if not beyond and theirs < MANY:
         return None
-    p = float(stdtr(n - 1, (mean + 0.5 * APART) / max(error, 1e-9)))
-    return Contradiction(n, float(right.mean()), float(expected.mean()), p) if p < LEVEL else None
+    return Contradiction(n, float(hit[one.rows].mean()), float(expected.mean()), int(fails.sum()), theirs)
+
+
+def _verdicts(labels: CrowdLabels, answered: Ints, right: Ints) -> tuple[Bools, Bools]:
+    """(W,) who passes the known tasks and who fails them."""
+    low, high = exact_share(right, answered, LEVEL / labels.workers)
+    line = 1.0 / labels.answers + NEAR * (1.0 - 1.0 / labels.answers)
+    return (answered > 0) & (low > line), (answered > 0) & (high < line)
 
 
 def _changed(labels: CrowdLabels, series: Floats) -> Bools:

@@ -7,8 +7,8 @@ like on average and which tasks are hard are drawn together from their posterior
 counts what is not known of any of them; the interval is E +- ``WIDTH`` standard deviations of the share right among the
 draws, in 0 to 1. It holds if each worker answers by a channel of their own, independently given the truth and how
 hard the task is. Workers who are wrong together are not covered: only truths tell. Of many tasks a part is drawn
-(``MOST_TASKS``), evenly spread; the labels of the others count for their workers. Tasks without labels count as they
-are believed.
+(``MOST_TASKS``), evenly spread; the labels of the others count for their workers. Tasks without labels count by the
+shares of the truths in each draw (``usual_share``).
 Guarantee: approximate; the tests hold bias and coverage on drawn crowds. Cost: ``DRAWS`` + ``WARM_UP`` sweeps over
 the labels of that part.
 """
@@ -22,7 +22,7 @@ from scipy.special import gammaln
 
 from nextlabel.arrays import Floats, Ints
 from nextlabel.crowd.fit import CrowdLabels
-from nextlabel.crowd.prior import CrowdPrior
+from nextlabel.crowd.prior import TASKS, CrowdPrior
 from nextlabel.kernels.crowd_fit import by_task, stiffness
 from nextlabel.kernels.crowd_gibbs import DrawnTasks, draw_truths
 
@@ -30,6 +30,8 @@ from nextlabel.kernels.crowd_gibbs import DrawnTasks, draw_truths
 DRAWS, WARM_UP, MOST_TASKS = 64, 24, 4000
 #: Standard deviations on either side of a 95% interval: more than 1.96, for draws that are few and alike.
 WIDTH = 2.3
+#: How many times likelier the shares of the truths that were said at the start are than all others.
+EXACTLY = 4.0
 
 
 class ExpectedAccuracy(NamedTuple):
@@ -62,25 +64,30 @@ def expected_accuracy(
     if not asked.any():
         return ExpectedAccuracy(np.nan, 0.0, 1.0, 0.0)
     has = np.bincount(labels.task, minlength=K) > 0
-    bare = beliefs.max(axis=1)[asked & ~has]
-    mean, chance, learnt = float(bare.sum()), float((bare * (1.0 - bare)).sum()), 0.0
-    many = int((asked & has).sum())
+    many, bare = int((asked & has).sum()), np.flatnonzero(asked & ~has)
+    found = np.zeros((2, 2 + C))
     if many:
         found = _drawn(labels, beliefs, prior, gold, tilt, np.where(asked & has, best, -1), draws)
-        mean += many * float(found[:, 0].mean())
-        learnt = float(found[:, 0].var(ddof=1)) * (many / asked.sum()) ** 2
-        part = min(many, MOST_TASKS)
-        noise = max(float(found[:, 1].var(ddof=1)) - learnt, 0.0) * part / many  # a part has more chance in it
-        chance += (noise + float(found[:, 0].var(ddof=1))) * many**2
-    total = float(asked.sum())
-    half = WIDTH * float(np.sqrt(chance)) / total
-    return ExpectedAccuracy(mean / total, max(mean / total - half, 0.0), min(mean / total + half, 1.0), learnt)
+    right, noise = many * found[:, 0], 0.0
+    if len(bare):
+        some = bare[:: -(-len(bare) // MOST_TASKS)]
+        start = prior.share / prior.share.sum()
+        shares = np.array([usual_share(start, (prior.share + n) / (prior.share + n).sum(), n) for n in found[:, 2:]])
+        odds, a = np.exp(tilt[some]), best[some]
+        chances = odds[np.arange(len(some)), a][:, None] * shares[:, a].T / (odds @ shares.T)
+        right = right + len(bare) * chances.mean(axis=0)
+        noise += len(bare) * float((chances * (1.0 - chances)).mean())
+    # a part has more chance in it
+    noise += max(float(np.diff(found[:, :2].var(axis=0, ddof=1))[0]), 0.0) * min(many, MOST_TASKS) * many
+    total, unsure = float(asked.sum()), float(right.var(ddof=1))
+    mean, half = float(right.mean()) / total, WIDTH * float(np.sqrt(unsure + noise)) / total
+    return ExpectedAccuracy(mean, max(mean - half, 0.0), min(mean + half, 1.0), unsure / total**2)
 
 
 def _drawn(
     labels: CrowdLabels, beliefs: Floats, prior: CrowdPrior, gold: Ints, tilt: Floats, answer: Ints, draws: int
 ) -> Floats:
-    """(draws, 2) mean chance of the answers, and share of them that is right."""
+    """(draws, 2 + C) mean chance of the answers, share of them that is right, tasks with each truth."""
     K, C = beliefs.shape
     code = labels.worker * C + labels.answer
     answered = np.flatnonzero(answer >= 0)
@@ -100,7 +107,7 @@ def _drawn(
     whole_first = np.concatenate([[0], np.cumsum(np.bincount(labels.task, minlength=K))])
     firm = prior.share * stiffness(whole_first, gold)
     idea = prior.pseudo / prior.pseudo.sum(axis=1, keepdims=True)
-    out = np.zeros((draws, 2))
+    out = np.zeros((draws, 2 + C))
     truth = np.where(gold[some] >= 0, gold[some], beliefs[some].argmax(axis=1))
     tasks = DrawnTasks(first, codes, gold[some], tilt[some], answer[some])
     rest = beliefs[labelled & ~some].sum(axis=0)
@@ -108,19 +115,19 @@ def _drawn(
     return out
 
 
-def usual_share(start: Floats, learnt: Floats, totals: Floats, strength: float) -> Floats:
+def usual_share(start: Floats, learnt: Floats, totals: Floats) -> Floats:
     """(C,) shares of the truths for tasks without labels: between what was said at the start and what was learnt.
 
     Of several shares that are alike the largest one found is too large by chance. So both are weighed: that the shares
-    are exactly those of the start, and that they are any others around it (Dirichlet of ``strength`` tasks), by how
-    probable they make the truths found so far, ``totals`` (C,) of them.
+    are exactly those of the start, ``EXACTLY`` times as likely, and that they are any others around it (Dirichlet of
+    ``TASKS`` tasks), by how probable they make the truths found so far, ``totals`` (C,) of them.
     """
     n = totals.sum()
     if n <= 0:
         return learnt
-    b = strength * start
-    any_others = gammaln(strength) - gammaln(strength + n) + (gammaln(b + totals) - gammaln(b)).sum()
-    exactly = float(totals @ np.log(start))
+    b = TASKS * start
+    any_others = gammaln(TASKS) - gammaln(TASKS + n) + (gammaln(b + totals) - gammaln(b)).sum()
+    exactly = float(totals @ np.log(start)) + np.log(EXACTLY)
     weight = 1.0 / (1.0 + np.exp(np.clip(any_others - exactly, -700.0, 700.0)))
     found: Floats = weight * start + (1.0 - weight) * learnt
     return found

@@ -26,10 +26,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.special import softmax
 
 from nextlabel.arrays import Floats, Ints
 from nextlabel.crowd.audit import Audit, exact_interval
-from nextlabel.crowd.controls import Contradiction, Controls, judge_by_truths
+from nextlabel.crowd.controls import Contradiction, Controls, held_out, judge_by_truths
 from nextlabel.crowd.copying import copying_groups, find_copying
 from nextlabel.crowd.expected import ExpectedAccuracy, expected_accuracy
 from nextlabel.crowd.fit import CrowdFit, CrowdLabels, crowd_labels, fit_crowd
@@ -141,8 +142,8 @@ def _audit(
     known = np.flatnonzero((gold >= 0) & (np.bincount(data.task, minlength=data.tasks) > 0))
     if not len(known):
         return None
-    tilt = None if taught is None else taught.tilt
-    beliefs = held_out_beliefs(data, fit, gold, tilt)[known]
+    one = held_out(data, fit.prior.pseudo + fit.counts, fit.share, gold, None if taught is None else taught.tilt)
+    beliefs = softmax(one.logp[known], axis=1)
     right = beliefs.argmax(axis=1) == gold[known]
     N, n, x = int((np.bincount(data.task, minlength=data.tasks) > 0).sum()), len(known), int(right.sum())
     low, high = exact_interval(N, n, x, 0.95)
@@ -153,29 +154,6 @@ def _audit(
         accuracy = min(max((x + weight * (1.0 - wrong)) / (n + weight), low), high)
     said = (float(expected.mean), float(beliefs.max(axis=1).mean()))
     return Audit(accuracy, low, high, 0.95, *said, N, n, x, "exact, cross-fitted")
-
-
-def held_out_beliefs(data: CrowdLabels, fit: CrowdFit, gold: Ints, tilt: Floats | None = None) -> Floats:
-    """(K, C) beliefs of tasks with gold as if it were not known: from their labels and the workers' other labels.
-
-    A task with more labels than one usually has is judged by that many of them, drawn once and for all.
-    """
-    per_task = np.bincount(data.task, minlength=data.tasks)
-    others = per_task[(gold < 0) & (per_task > 0)]
-    usual = int(np.median(others)) if len(others) else int(per_task.max())
-    order = np.random.default_rng(0).permutation(len(data.task))
-    order = order[np.argsort(data.task[order], kind="stable")]
-    rank = np.arange(len(order)) - np.searchsorted(data.task[order], data.task[order])
-    rows = order[(rank < usual) & (gold[data.task[order]] >= 0)]
-    task, worker, answer = data.task[rows], data.worker[rows], data.answer[rows]
-    seen = fit.prior.pseudo + fit.counts
-    told = (np.arange(data.answers) == gold[task][:, None]).astype(np.float64)
-    said = np.maximum(seen[worker, :, answer] - told, 0.05 * fit.prior.pseudo[:, answer].T)
-    logs = np.log(said / np.maximum(seen[worker].sum(axis=2) - told, said))
-    logp = np.log(fit.share) + (np.zeros((data.tasks, 1)) if tilt is None else tilt)
-    np.add.at(logp, task, logs)
-    odds = np.exp(logp - logp.max(axis=1, keepdims=True))
-    return np.asarray(odds / odds.sum(axis=1, keepdims=True))
 
 
 def _workers(

@@ -67,7 +67,8 @@ def draw_truths(
     chance: np.random.Generator,
     out: Floats,
 ) -> None:
-    """``out`` (draws, 2) gets the mean chance of the answers and the share of them that is right, of each draw.
+    """``out`` (draws, 2 + C) gets, of each draw, the mean chance of the answers, the share of them that is right, and
+    how many tasks have each truth.
 
     ``idea`` (C, C) is the first idea of a mean channel, ``tilt`` (K, C) what is added to a task's log share.
     """
@@ -156,6 +157,8 @@ def draw_truths(
         if made >= warm_up and asked > 0:
             out[made - warm_up, 0] = chance_right / asked
             out[made - warm_up, 1] = right / asked
+            for c in range(C):
+                out[made - warm_up, 2 + c] = total[c] - share_pseudo[c]
 
 
 @jit

@@ -40,10 +40,10 @@ def test_a_majority_that_fails_its_controls_is_not_believed(accounts: int, answe
         assert all(FAILS in one for one in flags[HONEST:])
         assert not any(set(one) & {FAILS, AT_CHANCE, AGAINST} for one in flags[:HONEST])
         right = (fit.beliefs.argmax(axis=1) == truth)[gold < 0].mean()
-        if answers == 2:
-            assert right >= 0.8
-        else:  # with a wrong answer to choose, one or two honest labels an item are all there is to go by
-            assert right >= 0.55
+        assert answers > 2 or right >= 0.8  # with a wrong answer to choose, honest labels are all there is to go by
+        assert controls.contradiction is not None and controls.contradiction.worse.tolist() == [
+            j >= HONEST for j in range(len(flags))
+        ]
 
 
 def everyone(truth: Ints, chances: np.ndarray, rng: np.random.Generator) -> CrowdLabels:

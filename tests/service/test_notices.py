@@ -109,6 +109,50 @@ def test_a_viewer_is_not_told_of_single_workers(service: Service) -> None:
     assert [one["worker"] for one in notices(service)] == ["w1"]
 
 
+def test_a_crowd_that_fails_its_controls_is_withheld_by_every_door(
+    service: Service, receiver: Receiver, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Six accounts with one shared wrong answer, three honest workers; it ends when their labels are dropped."""
+    begin(service, receiver.url, labels=["no", "yes"], budget=150)
+    commands, words = service.campaign_service, ("no", "yes")
+    rows = [{**one, **({"gold": words[k % 2]} if k >= 40 else {})} for k, one in enumerate(tasks(0, 52))]
+    with service.http() as http:
+        assert http.post("/campaigns/shop/tasks", json=rows).status_code == 200
+    settled(commands, "shop")
+    for step in range(260):
+        lease = commands.ask("shop", f"w{step % 9}")
+        if lease:
+            commands.tell(lease.id, words[(int(lease.task[1:]) + (step % 9 > 2)) % 2])
+        if step % 10 == 0:
+            settled(commands, "shop")
+    settled(commands, "shop")
+    commands.certificate("shop")
+    (told,) = [one for one in notices(service) if one["kind"] == "truths_contradict"]
+    assert told["worker"] is None and told["actions"] == ["audit"]
+    until(
+        lambda: any(one["kind"] == "truths_contradict" for m in receiver.acknowledged for one in m["data"]["notices"])
+    )
+    with service.http() as http:
+        found = http.get("/campaigns/shop/certificate").json()
+    assert found["upper"] is None and found["forecast"] is None and found["price"] is None
+    assert "may act together" in found["withheld"] and "leave their labels out" in found["rests_on"]
+    assert run(["campaign", "status", "shop", "--db", f"sqlite:///{tmp_path / 'labels.db'}"]) == 0
+    out = capsys.readouterr().out
+    assert "known items right" in out and "expected now" not in out and "campaign audit shop --audits 60" in out
+    with browser(service) as page:
+        shown = page.get("/campaigns/shop").text
+        assert "Known items right" in shown and "Known truths contradict the model" in shown
+    flags = {one.worker: one.flags for one in commands.worker_reports.of("shop")}
+    assert [name for name in sorted(flags) if "fails controls" in flags[name]] == [f"w{j}" for j in range(3, 9)]
+    for j in range(3, 9):
+        commands.drop_labels("shop", f"w{j}")
+    settled(commands, "shop")
+    for j in range(3):
+        commands.ask("shop", f"w{j}")
+    settled(commands, "shop")
+    assert [one for one in notices(service) if one["kind"] == "truths_contradict"] == []
+
+
 @pytest.mark.parametrize("policy", ["crowd", "uncertainty"])
 def test_nobody_can_label_more_until_somebody_new_comes(service: Service, receiver: Receiver, policy: str) -> None:
     begin(service, receiver.url, policy=policy)

@@ -388,17 +388,17 @@ class Commands:
     def notice_nobody(self) -> None:
         """Say in the log that nobody can label more, if that is so and not said yet."""
         noticed = self.state.row.rules.noticed
-        if all(one.worker is not None for one in noticed) and nobody_can_label(self.state):
+        if all(one.kind != "nobody_can_label" for one in noticed) and nobody_can_label(self.state):
             new = Notice("nobody_can_label", None, self.state.row.left)
             self.record("noticed", {"notices": [list(one) for one in (*noticed, new)], "new": [list(new)]})
 
     def notice_all(self) -> None:
         """Say in the log who answers at random by the last refit, if others do than before."""
         before, now = self.state.row.rules.noticed, current_notices(self.state)
-        labels = {one.worker: one.labels for one in before}
-        grown = any(one.worker and one.labels > GROWN * labels.get(one.worker, one.labels) for one in now)
-        if grown or {one.worker for one in now} != labels.keys():
-            new = [list(one) for one in now if one.worker not in labels]
+        labels = {one[:2]: one.labels for one in before}
+        grown = any(one.worker and one.labels > GROWN * labels.get(one[:2], one.labels) for one in now)
+        if grown or {one[:2] for one in now} != labels.keys():
+            new = [list(one) for one in now if one[:2] not in labels]
             self.record("noticed", {"notices": [list(one) for one in now], "new": new})
 
     def stop_at_target(self) -> None:

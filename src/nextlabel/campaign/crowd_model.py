@@ -37,6 +37,8 @@ from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.rows import CampaignRow, WorkerRow, lease_number
 from nextlabel.campaign.settings import ALL, CampaignSettings, columns_of
+from nextlabel.crowd.audit import exact_interval
+from nextlabel.crowd.controls import Contradiction, contradiction, held_out
 from nextlabel.crowd.expected import DRAWS, ExpectedAccuracy, expected_accuracy, usual_share
 from nextlabel.crowd.fit import CrowdLabels
 from nextlabel.crowd.learner import expected_jointly, learn_jointly
@@ -85,6 +87,7 @@ class CrowdSnapshot:
     tilt     (K, C)     log beliefs without labels, less those of a usual task
     prior    --         what was thought of the crowd before any label
     draws    --         crowds that are drawn for ``expected``
+    seen     (W, C, C)  counts of each worker's answers to each truth, with pseudo-counts
     channels (W, C, C)  P(worker says y | truth c), in the order of ``workers``
     stranger (C, C)     the same of somebody who has not come yet
     labels   (W,)       labels of theirs that count, ``agreeing`` of them with the likeliest truth
@@ -104,6 +107,7 @@ class CrowdSnapshot:
     prior: CrowdPrior
     draws: int
     workers: tuple[str, ...]
+    seen: Floats
     channels: Floats
     stranger: Floats
     labels: Ints
@@ -117,15 +121,28 @@ class CrowdSnapshot:
     def expected(self) -> ExpectedAccuracy:
         """The share of the tasks that are right by the model's own word; its interval is from a part of many tasks.
 
-        It takes ``draws`` passes over the labels, once, and not while the campaign is locked for the snapshot.
+        It takes ``draws`` passes over the labels, once, and not while the campaign is locked for the snapshot. Where
+        known truths contradict the model, it is the share of the known tasks that would be right if they were not
+        known (``crowd.controls``), with its exact interval.
         """
+        if self.contradiction is not None:
+            one = held_out(self.answers, self.seen, self.shares, self.gold)
+            known = np.unique(self.answers.task[one.rows])
+            right = int((one.logp[known].argmax(axis=1) == self.gold[known]).sum())
+            low, high = exact_interval(len(self.beliefs), len(known), right, 0.95)
+            return ExpectedAccuracy(right / len(known), low, high, 0.0)
         if self.word is not None:
             return expected_jointly(self.beliefs, self.shares, self.word, self.bits, self.gold)
         return expected_accuracy(self.answers, self.beliefs, self.prior, self.gold, self.tilt, self.draws)
 
+    @cached_property
+    def contradiction(self) -> Contradiction | None:
+        """How known truths contradict the model, if they do."""
+        return contradiction(self.answers, self.seen, self.shares, self.gold)
+
     @property
     def expected_accuracy(self) -> float:
-        """Mean over the tasks but controls of the probability of the likeliest truth: the model's own word."""
+        """The share of the tasks but controls that are right: the model's own word, unless it is contradicted."""
         return self.expected.mean
 
     @property
@@ -158,7 +175,7 @@ class CrowdModel:
         self.serves_all = False
         self._due = self._labels = self._budget = 0
         self._turns_away = False
-        self._random: tuple[int, Bools] | None = None
+        self._judged: tuple[int, Bools, int] | None = None
         self._people = -1, 0
         self._revised = False
         self._predictions: dict[str, tuple[tuple[int, tuple[int, ...]], ...]] = {}
@@ -521,17 +538,30 @@ class CrowdModel:
 
     def answers_at_random(self, worker: str) -> bool:
         """Whether the labels up to the last refit say that this worker's answers have nothing to do with the truth."""
-        number = self.workers.get(worker, -1)
-        if self._random is None or self._random[0] != self.version:
-            campaign, history = self.crowd.campaign, self.crowd.campaign.history
-            size = int(history.size[0])
-            counted = np.flatnonzero(history.answer[:size] >= 0)
-            self._random = self.version, answers_at_random(
-                history.task[counted], history.worker[counted], history.answer[counted], campaign.state.logp,
-                campaign.channels[: self.crowd.people],
-            )  # fmt: skip
-        at_random = self._random[1]
+        number, at_random = self.workers.get(worker, -1), self._verdicts()[0]
         return 0 <= number < len(at_random) and bool(at_random[number])
+
+    def contradicted_by(self) -> int:
+        """How many tasks with a known truth contradict what was learnt up to the last refit; 0 if they do not."""
+        return self._verdicts()[1]
+
+    def _verdicts(self) -> tuple[Bools, int]:
+        if self._judged is None or self._judged[0] != self.version:
+            crowd, labels = self.crowd, self._labels_that_count(len(self.crowd.gold))
+            at_random = answers_at_random(*labels[:3], crowd.campaign.state.logp, crowd.channels[: crowd.people])
+            found = contradiction(labels, self._seen[: crowd.people], crowd.start, crowd.gold)
+            self._judged = self.version, at_random, 0 if found is None else found.tasks
+        return self._judged[1:]
+
+    def _labels_that_count(self, tasks: int) -> CrowdLabels:
+        history = self.crowd.campaign.history
+        came = np.flatnonzero(history.answer[: self.crowd.entries] >= 0)
+        task, worker, answer = history.task[came], history.worker[came], history.answer[came]
+        return CrowdLabels(task, worker, answer, tasks, self.crowd.people, len(self._usual))
+
+    @property
+    def _seen(self) -> Floats:
+        return self.crowd.campaign.state.counts + self.crowd.campaign.state.pseudo
 
     def choose(self, worker: str, outlook: Outlook) -> int | Refusal:
         """The task for a worker, or why there is none."""
@@ -548,9 +578,8 @@ class CrowdModel:
         if tasks > crowd.tasks:  # without labels until the next refit
             classes = np.asarray(log.task_classes(crowd.tasks, tasks), dtype=np.int64)
             tilt[crowd.tasks :] = self.tilts(log.classes)[classes]
-        history = crowd.campaign.history
-        came = np.flatnonzero(history.answer[: crowd.entries] >= 0)
-        task, worker, answer = history.task[came], history.worker[came], history.answer[came]
+        answers = self._labels_that_count(tasks)
+        task, worker, answer = answers[:3]
         bare = np.bincount(task, minlength=tasks)[:tasks] == 0
         bare[crowd.tasks :] = True  # until the next refit
         odds = shares * np.exp(tilt[bare])
@@ -563,7 +592,6 @@ class CrowdModel:
         known = np.flatnonzero(gold >= 0)
         beliefs[known] = np.eye(len(shares))[gold[known]]
         agree = answer == beliefs.argmax(axis=1)[task]
-        answers = CrowdLabels(task, worker, answer, tasks, people, len(shares))
         return CrowdSnapshot(
             seq=self.seq,
             version=self.version,
@@ -575,6 +603,7 @@ class CrowdModel:
             prior=crowd.prior,
             draws=draws,
             workers=tuple(self.workers),
+            seen=self._seen[:people],
             channels=crowd.channels[:people].copy(),
             stranger=crowd.channels[people].copy(),
             labels=np.bincount(worker, minlength=people)[:people],

@@ -5,6 +5,8 @@ kind                 there is one                               what can be done
 ==================== ========================================== =============================================
 answers_at_random    for each active worker whose answers are   pause them; block them; block them and drop
                      noise (policy ``crowd``, ``crowd.noise``)  their labels
+truths_contradict    if known answers contradict what the       audit; look at who fails the known items
+                     labels say (``crowd.controls``)
 nobody_can_label     if budget is left, and everybody who has   invite more workers
                      come is paused, blocked or turned away,
                      or has had all that they may have
@@ -29,10 +31,11 @@ from nextlabel.prose import counted
 if TYPE_CHECKING:
     from nextlabel.campaign.state import CampaignState
 
-Kind = Literal["answers_at_random", "nobody_can_label"]
-Action = Literal["pause", "block", "block_and_drop", "invite"]
+Kind = Literal["answers_at_random", "truths_contradict", "nobody_can_label"]
+Action = Literal["pause", "block", "block_and_drop", "audit", "invite"]
 _ACTIONS: Final[dict[Kind, tuple[Action, ...]]] = {
     "answers_at_random": ("pause", "block", "block_and_drop"),
+    "truths_contradict": ("audit",),
     "nobody_can_label": ("invite",),
 }
 #: A worker's number of labels is brought up to date when it has grown by this factor.
@@ -43,7 +46,7 @@ SILENT, LONG, MOST_NEW = 10.0, 100, 30
 
 
 class Notice(NamedTuple):
-    """``worker`` with so many ``labels`` is the one it is about; for nobody_can_label, labels of the budget left."""
+    """``worker`` with so many ``labels`` is the one it is about; else labels of the budget left, or known items."""
 
     kind: Kind
     worker: str | None
@@ -54,6 +57,12 @@ class Notice(NamedTuple):
         """In a sentence."""
         if self.worker is not None:
             return f"{self.worker} answers at random ({counted(self.labels, 'label')})."
+        if self.kind == "truths_contradict":
+            return (
+                f"{counted(self.labels, 'item')} with a known answer contradict what the labels say of the workers: "
+                "expected accuracy, forecast and 'at most' are withheld. Look at who fails the known items, drop their "
+                "labels, and audit 30 to 60 items."
+            )
         left = f"{counted(self.labels, 'label')} of the budget {'is' if self.labels == 1 else 'are'} left"
         return f"Nobody can label more, and {left}: invite more workers."
 
@@ -164,7 +173,9 @@ def current_notices(state: CampaignState) -> tuple[Notice, ...]:
         for one in state.workers
         if one.standing == "active" and one.given and crowd is not None and crowd.answers_at_random(one.worker)
     ]
-    return (*random, *([Notice("nobody_can_label", None, row.left)] if nobody_can_label(state) else []))
+    known = 0 if crowd is None else crowd.contradicted_by()
+    contradicted = [Notice("truths_contradict", None, known)] if known else []
+    return (*random, *contradicted, *([Notice("nobody_can_label", None, row.left)] if nobody_can_label(state) else []))
 
 
 def nobody_can_label(state: CampaignState) -> bool:

@@ -813,8 +813,9 @@ class CampaignState:
     def _take_back(self, worker: str | None = None) -> None:
         """The notice about a worker, or the one that nobody can label more, no longer holds."""
         noticed = self.row.rules.noticed
-        if any(one.worker == worker for one in noticed):
-            self.row.rules = replace(self.row.rules, noticed=tuple(one for one in noticed if one.worker != worker))
+        kept = tuple(one for one in noticed if one.worker != worker or one.kind == "truths_contradict")
+        if kept != noticed:
+            self.row.rules = replace(self.row.rules, noticed=kept)
 
     def _on_worker_paused(self, event: Event) -> None:
         self._take_back(event.data["worker"])

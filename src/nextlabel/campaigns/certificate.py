@@ -9,7 +9,8 @@ rests_on  what the number rests on, in a sentence
 audit     the accuracy as audited items correct it, with an interval that holds whatever the model; None without any
 forecast  expected at the end of the budget, with its 90% range forecast_low to forecast_high (policy ``crowd``)
 assumes   what ``upper`` assumes, in a sentence
-withheld  why ``upper`` is not shown although there is a bound; empty otherwise
+withheld  why ``upper`` is not shown although there is a bound; empty otherwise. Where known truths contradict the
+          model, neither are forecast and price, and ``now`` is the share of known items that their labels get right
 possible  how many of the labels left can be given, by who can still label what (policy ``crowd``)
 as_of_labels labels that count in all of this but ``upper``
 upper_as_of labels that count in ``upper`` (policy ``crowd``): it is worked out in the background
@@ -93,6 +94,7 @@ BY_LABELS = (
 CONTRADICTED = "The labels contradict the bound's assumptions, so it is not shown."
 TOO_FEW = "It is known after 30 labels."
 RATINGS = "There is none for ratings."
+BY_KNOWN = "What is shown is how many known items would be right by their labels alone, were their truth not known."
 NO_LABELS = "There are no labels yet: this is what guessing would get right."
 
 #: Points of the curve below the budget and above it.
@@ -506,7 +508,7 @@ def _learnt_certificate(campaign_service: CampaignService, id: str, wait: bool) 
     upper = None if bound is None else bound.upper
     contradicted = upper is not None and upper < max(outlook.mean, crowd.expected.mean)
     upper = None if contradicted else upper
-    return Certificate(
+    made = Certificate(
         id, row.seq, found.at, row.tasks, row.budget, row.spent, row.reserved, row.left, crowd.expected.mean, upper,
         None if upper is None else upper - crowd.expected.mean, outlook.price, None, None,
         expected_arrivals(row, found.at), (), perf_counter() - begin,
@@ -524,6 +526,13 @@ def _learnt_certificate(campaign_service: CampaignService, id: str, wait: bool) 
         upper_as_of=None if upper is None or bound is None else bound.labels,
         history=(*crowd.history, (row.spent, *crowd.expected[:3])),
         curve=outlook.curve,
+    )  # fmt: skip
+    if crowd.contradiction is None:
+        return made
+    why = crowd.contradiction.sentences()
+    return replace(
+        made, upper=None, gap=None, price=None, forecast=None, forecast_low=None, forecast_high=None, curve=(),
+        withheld=why[0], rests_on=" ".join([*why, BY_KNOWN]),
     )  # fmt: skip
 
 

@@ -176,6 +176,9 @@ def create(
         say(f"Campaign {row.id}: {counted(row.tasks, 'task')}, {counted(row.budget, 'label')}, {state_of(row)}.")
     where = "" if has_password(db) else f" --db {db}"  # an address with a password came from NEXTLABEL_DB
     say(f"Serve it: nextlabel serve{where}. Links: nextlabel campaign links {row.id} ann bob{where}.")
+    if config.knows_workers:
+        audit = f"nextlabel campaign audit {row.id} --audits 60{where}"
+        say(f"Labels alone cannot tell how many are right: when they are in, audit 30 to 60 items: {audit}.")
 
 
 def _shown(show: list[str] | None, tasks: TaskReader | None, score_column: str | None) -> list[str] | None:
@@ -420,8 +423,12 @@ def _show_status(service: CampaignService, id: str, wait: bool, as_json: bool) -
     caption = "No tasks yet: nextlabel campaign add."
     if found is not None:
         untested = row.config.knows_workers and not row.controls and found.audit is None
-        rows.append(["agreement now" if untested else "expected now", f"{found.now:.4f}"])
+        contradicted = any(one.kind == "truths_contradict" for one in row.rules.noticed)
+        name = "known items right" if contradicted else "agreement now" if untested else "expected now"
+        rows.append([name, f"{found.now:.4f}"])
         caption = f"Expected {found.now:.2%} of the tasks right if it stopped now, by what was learnt of the workers."
+        if contradicted:
+            caption = found.rests_on
         if untested and row.kept:
             caption += " No truth is known, and on recorded crowds agreement was 3 to 11 points above it: "
             caption += f"nextlabel campaign audit {id} --audits 60."
@@ -448,7 +455,7 @@ def _show_status(service: CampaignService, id: str, wait: bool, as_json: bool) -
 def _call_for(id: str, worker: str | None, action: str) -> str:
     """What to type to act on a notice."""
     if worker is None:
-        return f"nextlabel campaign links {id} NAME ..."
+        return f"nextlabel campaign {f'audit {id} --audits 60' if action == 'audit' else f'links {id} NAME ...'}"
     first, _, second = action.partition("_and_")
     more = f" && nextlabel campaign workers {id} drop-labels {shlex.quote(worker)}" if second else ""
     return f"nextlabel campaign workers {id} {first} {shlex.quote(worker)}{more}"

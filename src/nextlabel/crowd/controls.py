@@ -18,8 +18,9 @@ d       --        (G,)  of a known task, mean over its labels of: right, less e
   one false alarm in a crowd is at most ``LEVEL``.
 - *contradiction*: what the model expects of the labels on known tasks, judged as if their truths were not known, is
   ``APART`` or more above what is so, and Student's t of d over tasks is beyond chance (``LEVEL``); or ``MANY`` of the
-  labels on other tasks are of people who fail, and who may well act together. Then the model's word is not worth
-  showing. A doubtful task that somebody has settled contradicts nothing: little was expected of its labels.
+  labels on other tasks are of people whom the model takes to be worse than chance, and who together fail the known
+  tasks (each task counts once): they may well act together, and fail one by one too. Then the model's word is not
+  worth showing. A doubtful task that somebody has settled contradicts nothing: little was expected of its labels.
 """
 
 from __future__ import annotations
@@ -44,29 +45,29 @@ CHANGE_LABELS, CHANGE_SIDE, CHANGE = 30, 10, 0.15
 ELSEWHERE = 20
 #: How far controls and model may be apart, and known tasks from which on they are compared.
 APART, COMPARED = 0.1, 5
-#: Share of the labels on other tasks by people who fail from which on nobody knows what to expect.
+#: Share of the labels on other tasks by people worse than chance from which on nobody knows what to expect.
 MANY = 0.4
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Contradiction:
     """Of the labels on ``tasks`` known tasks a share ``right`` is right, and the model expected ``expected``.
 
-    ``failing`` workers fail them, who gave a share ``theirs`` of the other labels.
+    ``worse`` (W,) are the workers worse than chance, if they gave too large a share ``theirs`` of the other labels.
     """
 
     tasks: int
     right: float
     expected: float
-    failing: int
+    worse: Bools
     theirs: float
 
     def sentences(self) -> list[str]:
         """Why the model's word is withheld, and what to do."""
         why = (
-            f"{counted(self.failing, 'worker fails', 'workers fail')} the known tasks and gave {self.theirs:.0%} of "
-            "the other labels: they may act together"
-            if self.theirs >= MANY
+            f"{counted(int(self.worse.sum()), 'worker')} with {self.theirs:.0%} of the other labels fail the known "
+            "tasks together, worse than chance, and may act together"
+            if self.worse.any()
             else f"of the labels on {self.tasks:,} known tasks {self.right:.0%} are right, and the model expects "
             f"{self.expected:.0%}"
         )
@@ -103,9 +104,12 @@ def judge_by_truths(labels: CrowdLabels, fit: CrowdFit, gold: Ints | None = None
     agreeing = np.bincount(labels.worker[~known], others[~known], W)
     elsewhere = np.divide(agreeing, many, out=np.full(W, np.nan), where=many > 0)
     line = chance + NEAR * (1.0 - chance)
-    passes, fails = _verdicts(labels, answered, right)
+    low, high = exact_share(right, answered, LEVEL / W)
+    passes, fails = (answered > 0) & (low > line), (answered > 0) & (high < line)
     _, most_elsewhere = exact_share(agreeing, many, LEVEL / W)
     found = contradiction(labels, fit.prior.pseudo + fit.counts, fit.share, gold)
+    if found is not None:
+        fails |= found.worse & (right < line * answered) & ~passes
     only_controls = passes & (many >= ELSEWHERE) & (most_elsewhere < line) & (found is None)
     series = np.where(known, hit.astype(np.float64), others)
     return Controls(
@@ -165,7 +169,7 @@ def held_out(labels: CrowdLabels, seen: Floats, share: Floats, gold: Ints, tilt:
 
 
 def contradiction(labels: CrowdLabels, seen: Floats, share: Floats, gold: Ints) -> Contradiction | None:
-    """Whether labels on known tasks are worse than the model expects, or people who fail give too many of the others.
+    """Whether labels on known tasks are worse than the model expects, or too many are of people worse than chance.
 
     ``seen`` (W, C, C) are the workers' counts with pseudo-counts.
     """
@@ -173,9 +177,15 @@ def contradiction(labels: CrowdLabels, seen: Floats, share: Floats, gold: Ints) 
     if len(np.unique(labels.task[known])) < COMPARED:
         return None
     hit = gold[labels.task] == labels.answer
-    answered, right = (np.bincount(labels.worker[known & x], minlength=labels.workers) for x in (True, hit))
-    fails = _verdicts(labels, answered, right)[1]
-    theirs = float(fails[labels.worker[~known]].mean()) if (~known).any() else 0.0
+    chance = 1.0 / labels.answers
+    worse = (np.diagonal(seen, axis1=1, axis2=2) / seen.sum(axis=2)).mean(axis=1) < chance
+    theirs = float(worse[labels.worker[~known]].mean()) if (~known).any() else 0.0
+    of = known & worse[labels.worker]
+    many = np.bincount(labels.task[of], minlength=labels.tasks)
+    right = np.bincount(labels.task[of], hit[of], labels.tasks)[many > 0] / many[many > 0]
+    _, most = exact_share(right.sum(keepdims=True), np.array([len(right)]), 2.0 * LEVEL)
+    if theirs < MANY or most[0] >= chance + NEAR * (1.0 - chance):
+        worse = np.zeros_like(worse)
     one = held_out(labels, seen, share, gold)
     task, answer = labels.task[one.rows], labels.answer[one.rows]
     expected = softmax(one.logp[task] - one.says, axis=1)[np.arange(len(task)), answer]
@@ -185,16 +195,9 @@ def contradiction(labels: CrowdLabels, seen: Floats, share: Floats, gold: Ints) 
     apart = np.bincount(task, hit[one.rows] - expected, labels.tasks)[there] / per_task[there]
     mean, error = float(apart.mean()), float(apart.std(ddof=1)) / np.sqrt(n)
     beyond = mean <= -APART and float(stdtr(n - 1, (mean + 0.5 * APART) / max(error, 1e-9))) < LEVEL
-    if not beyond and theirs < MANY:
+    if not beyond and not worse.any():
         return None
-    return Contradiction(n, float(hit[one.rows].mean()), float(expected.mean()), int(fails.sum()), theirs)
-
-
-def _verdicts(labels: CrowdLabels, answered: Ints, right: Ints) -> tuple[Bools, Bools]:
-    """(W,) who passes the known tasks and who fails them."""
-    low, high = exact_share(right, answered, LEVEL / labels.workers)
-    line = 1.0 / labels.answers + NEAR * (1.0 - 1.0 / labels.answers)
-    return (answered > 0) & (low > line), (answered > 0) & (high < line)
+    return Contradiction(n, float(hit[one.rows].mean()), float(expected.mean()), worse, theirs)
 
 
 def _changed(labels: CrowdLabels, series: Floats) -> Bools:

@@ -38,13 +38,13 @@ of order zero), because a label that helps to judge itself makes beliefs too sur
 
 u_j being how often j gives each answer at all, P(hard | c) learnt. A label on a hard task counts ``CLEAR`` in its
 worker's counts. Where the crowd is learnt, the shares are held more firmly while few tasks have two labels
-(``stiffness``).
+(``stiffness``); while none has, and no truth is known, nothing is learnt of the crowd.
 
 Gold counts for what it is. The fit is started from the votes and, where there is gold, from what gold says of the
 workers: the start with the greater evidence wins, so that a majority that fails its controls is not believed for
-being many. With ``TOLD`` gold tasks or more the worker model itself is judged: if 'nearly one coin per worker',
-'workers nearly alike' or 'what gold alone says of them' predicts the gold (each task from its labels and the workers'
-other labels) by ``BETTER`` nats more, it is used.
+being many. With ``TOLD`` gold tasks or more the worker model itself is judged: if 'nearly one coin per worker' or
+'workers nearly alike' predicts the gold (each task from its labels and the workers' other labels) by ``BETTER`` nats
+more, it is used.
 Cost: about 5 ns per sweep and label for two answers, 50 ns per label to settle, and O(W C^2) digamma and log Gamma.
 
 ``CrowdState`` is what is believed while labels come in, moved by one label at a time (``stream_label``):
@@ -170,8 +170,8 @@ CLEAR, HARD, HARD_TASKS = 0.3, 0.05, 20.0
 ANSWERS = 6.0
 #: Gold tasks with labels from which on they judge the worker model, and the nats by which another must be better.
 TOLD, BETTER = 10, 3.0
-#: Other worker models: factors of S and of ``ABILITY``; the last one learns workers from gold alone.
-OTHERS = ((50.0, 1.0, False), (50.0, 30.0, False), (1.0, 1.0, True))
+#: Other worker models: factors of S and of ``ABILITY``.
+OTHERS = ((50.0, 1.0), (50.0, 30.0))
 #: The least and the most that the mean accuracy of a crowd is taken for, from chance (0) to perfect (1).
 LEAST_SKILL, MOST_SKILL = 0.1, 0.97
 #: Steps to the difficulty of the tasks in one settling sweep; the least chance that gold is scored with.
@@ -415,12 +415,10 @@ def settle(
     seen: Floats,
     prior: Floats,
     work: Settling,
-    gold_alone: bool,
 ) -> float:
     """Beliefs of all tasks, each label weighed by what its worker's other labels say, and the counts that follow.
 
-    Returns the log probability of the gold, each gold task judged by its labels alone. With ``gold_alone`` no other
-    task counts for its workers.
+    Returns the log probability of the gold, each gold task judged by its labels alone.
     """
     K, C = state.belief.shape
     own, easy, hard, often = work.own, work.easy, work.hard, work.often
@@ -442,8 +440,6 @@ def settle(
         top = -math.inf
         for c in range(C):
             mine, low, low_hard, product, product_hard = own[x, c], 0.0, 0.0, 1.0, 1.0
-            if gold_alone and gold[x] < 0:
-                mine = 0.0
             for i in range(begin, end):
                 k = code[i]
                 chance = (seen[k, c] - mine) / (whole[k // C, c] - mine)
@@ -465,7 +461,7 @@ def settle(
     if learnt:
         for _ in range(DIFFICULTY_STEPS):
             _learn_difficulty(first, gold, easy, hard, work.difficulty)
-    return _believe(first, code, gold, tilt, state, seen, work, clear, gold_alone)
+    return _believe(first, code, gold, tilt, state, seen, work, clear)
 
 
 @jit
@@ -499,7 +495,6 @@ def _believe(
     seen: Floats,
     work: Settling,
     clear: float,
-    gold_alone: bool,
 ) -> float:
     """Beliefs, totals and counts from the likelihoods of the tasks; returns the log probability of the gold."""
     K, C = state.belief.shape
@@ -539,8 +534,6 @@ def _believe(
             else:
                 own[x, c], p[c], q[c] = 0.0, 0.0, -math.inf
             state.total[c] += p[c] + spread[c] - prior[c] if tilted else p[c]
-        if gold_alone and known < 0:
-            continue
         for i in range(begin, end):
             row = seen[code[i]]
             for c in range(C):
@@ -578,15 +571,15 @@ def refit(
     """
     K, C = state.belief.shape
     first, code = by_task(task, worker, answer, n, K, C)
-    if state.hold < math.inf:
-        firm = state.share_pseudo * stiffness(first, gold)
-        state = CrowdState(
-            state.logp, state.belief, state.counts, state.total, state.pseudo, firm, state.base, state.hold
-        )
-    told = 0
+    told, compared = 0, tilt.shape[0] > 0
     for x in range(K):
+        compared = compared or first[x + 1] > first[x] + 1
         if gold[x] >= 0 and first[x + 1] > first[x]:
             told += 1
+    if state.hold < math.inf:
+        firm = state.share_pseudo * stiffness(first, gold)
+        hold = state.hold if compared or told > 0 else math.inf
+        state = CrowdState(state.logp, state.belief, state.counts, state.total, state.pseudo, firm, state.base, hold)
     start = FROM_COUNTS if warm else FROM_VOTES
     made, converged, score = _fit(state, first, code, gold, tilt, 1.0, ABILITY, start, sweeps, tolerance, bounds)
     if told == 0 or state.hold == math.inf:
@@ -600,9 +593,8 @@ def refit(
         bounds[:] = trace
     if told >= TOLD:
         best = score + BETTER
-        for factor, firmer, gold_alone in OTHERS:
-            how = GOLD_ALONE if gold_alone else start
-            again = _fit(other, first, code, gold, tilt, factor, firmer * ABILITY, how, sweeps, tolerance, trace)
+        for factor, firmer in OTHERS:
+            again = _fit(other, first, code, gold, tilt, factor, firmer * ABILITY, start, sweeps, tolerance, trace)
             if again[2] > best:
                 best = again[2]
                 made, converged = again[0], again[1]
@@ -611,8 +603,8 @@ def refit(
     return made, converged
 
 
-#: Where a fit starts; with the last one, workers are learnt from gold and from nothing else.
-FROM_VOTES, FROM_COUNTS, FROM_GOLD, GOLD_ALONE = 0, 1, 2, 3
+#: Where a fit starts.
+FROM_VOTES, FROM_COUNTS, FROM_GOLD = 0, 1, 2
 
 
 @jit
@@ -641,7 +633,7 @@ def _fit(
                     seen[j * C + y, c] = max(counts[j, c, y], 0.0)
     else:
         pseudo[:] = base * factor
-        start_from_votes(first, code, gold, tilt, base, start >= FROM_GOLD, belief, seen, total)
+        start_from_votes(first, code, gold, tilt, base, start == FROM_GOLD, belief, seen, total)
     for k in range(W * C):
         for c in range(C):
             prior[k, c] = pseudo[c, k % C]
@@ -655,16 +647,10 @@ def _fit(
         gap = _expected_logs(seen, total, prior, share_pseudo, weight, share)
         bounds[made] = sweep(first, code, many, gold, tilt, weight, share, logp, belief, seen, total) - gap
         made += 1
-        if start == GOLD_ALONE:
-            converged = True
-            break
         converged = made > 1 and abs(bounds[made - 1] - bounds[made - 2]) <= tolerance * len(code)
     score, work = 0.0, _settling(state, many)
-    if start == GOLD_ALONE:
-        seen[:] = 0.0
-        start_from_votes(first, code, gold, tilt, base, True, work.own, seen, share)
     for _ in range(SETTLING):
-        score = settle(first, code, gold, tilt, state, seen, prior, work, start == GOLD_ALONE)
+        score = settle(first, code, gold, tilt, state, seen, prior, work)
     for j in range(W):
         for c in range(C):
             for y in range(C):

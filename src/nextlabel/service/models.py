@@ -336,7 +336,7 @@ class NoticeResponse(BaseModel):
 
     kind: Kind
     worker: str | None
-    labels: int = Field(description="Of the worker; else labels of the budget that are left")
+    labels: int = Field(description="Of the worker, or left of the budget; items with a known answer")
     text: str
     actions: list[Action] = Field(description="What can be done: see the calls on workers and links")
 

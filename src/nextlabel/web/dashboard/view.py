@@ -169,7 +169,7 @@ def _forecast(dashboard: DashboardState, row: CampaignRow, certificate: Certific
     if not row.config.knows_workers or row.closed_seq is not None or not row.tasks:
         return _capped(dashboard.forecast(row), certificate)
     if certificate is None or certificate.forecast is None:
-        return None
+        return None if certificate is None else ForecastView(why=certificate.withheld)
     low, high = certificate.forecast_low or 0.0, certificate.forecast_high or 1.0
     return ForecastView(certificate.forecast, 0.0, low, high)
 

@@ -149,7 +149,7 @@ def _audit(
     low, high = exact_interval(N, n, x, 0.95)
     accuracy = x / n
     if n < N and contradiction is None:
-        wrong = min(max((TOO_SURE if tilt is None else 1.0) * (1.0 - expected.mean), 1e-3), 1.0 - 1.0 / data.answers)
+        wrong = min(max((TOO_SURE if taught is None else 1.0) * (1.0 - expected.mean), 1e-3), 1.0 - 1.0 / data.answers)
         weight = (1.0 - wrong) / (wrong * SPREAD**2)
         accuracy = min(max((x + weight * (1.0 - wrong)) / (n + weight), low), high)
     said = (float(expected.mean), float(beliefs.max(axis=1).mean()))

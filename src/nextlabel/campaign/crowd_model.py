@@ -137,8 +137,8 @@ class CrowdSnapshot:
 
     @cached_property
     def contradiction(self) -> Contradiction | None:
-        """How known truths contradict the model, if they do."""
-        return contradiction(self.answers, self.seen, self.shares, self.gold)
+        """How known truths contradict the model, if they do; not for ratings, which are rarely right to the point."""
+        return contradiction(self.answers, self.seen, self.shares, self.gold) if len(self.seen) else None
 
     @property
     def expected_accuracy(self) -> float:
@@ -549,7 +549,9 @@ class CrowdModel:
         if self._judged is None or self._judged[0] != self.version:
             crowd, labels = self.crowd, self._labels_that_count(len(self.crowd.gold))
             at_random = answers_at_random(*labels[:3], crowd.campaign.state.logp, crowd.channels[: crowd.people])
-            found = contradiction(labels, self._seen[: crowd.people], crowd.start, crowd.gold)
+            found = None
+            if self._rating is None:
+                found = contradiction(labels, self._seen[: crowd.people], crowd.start, crowd.gold)
             self._judged = self.version, at_random, 0 if found is None else found.tasks
         return self._judged[1:]
 
@@ -585,9 +587,9 @@ class CrowdModel:
         odds = shares * np.exp(tilt[bare])
         beliefs[bare] = odds / odds.sum(axis=1, keepdims=True)
         if self._rating is not None and len(task):
-            told = np.flatnonzero(~bare)
+            rated = np.flatnonzero(~bare)
             fit = fit_numbers(NumberLabels(task, worker, self._rating.numbers[answer], tasks, people), self._rating)
-            beliefs[told] = self._rating.beliefs(fit.estimate, fit.sd)[told]
+            beliefs[rated] = self._rating.beliefs(fit.estimate, fit.sd)[rated]
         gold = _padded(crowd.gold[: min(tasks, len(crowd.gold))], tasks, -1)
         known = np.flatnonzero(gold >= 0)
         beliefs[known] = np.eye(len(shares))[gold[known]]
@@ -603,7 +605,7 @@ class CrowdModel:
             prior=crowd.prior,
             draws=draws,
             workers=tuple(self.workers),
-            seen=self._seen[:people],
+            seen=self._seen[: people if self._rating is None else 0],
             channels=crowd.channels[:people].copy(),
             stranger=crowd.channels[people].copy(),
             labels=np.bincount(worker, minlength=people)[:people],

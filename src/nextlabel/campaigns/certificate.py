@@ -531,8 +531,8 @@ def _learnt_certificate(campaign_service: CampaignService, id: str, wait: bool) 
         return made
     why = crowd.contradiction.sentences()
     return replace(
-        made, upper=None, gap=None, price=None, forecast=None, forecast_low=None, forecast_high=None, curve=(),
-        withheld=why[0], rests_on=" ".join([*why, BY_KNOWN]),
+        made, upper=None, upper_as_of=None, gap=None, price=None, forecast=None, forecast_low=None, forecast_high=None,
+        curve=(), withheld=why[0], rests_on=" ".join([*why, BY_KNOWN]),
     )  # fmt: skip
 
 

@@ -28,6 +28,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from nextlabel.arrays import Bools, Floats, Ints
 from nextlabel.beliefs.beta import Beta
@@ -431,7 +432,11 @@ class CrowdModel:
         columns = history.task[came], history.worker[came], history.answer[came]
         labels = CrowdLabels(*columns, tasks, len(self.workers), len(crowd.start))
         gold = _padded(crowd.gold[: min(tasks, len(crowd.gold))], tasks, -1)
-        _, taught = learn_jointly(labels, gold, features, features.tasks, prior=crowd.prior)
+        try:
+            with threadpool_limits(1):  # people ask meanwhile
+                _, taught = learn_jointly(labels, gold, features, features.tasks, prior=crowd.prior)
+        except InputError:  # texts, and no scikit-learn
+            return {"learner": None} if self.learner else {}
         if taught.prior is None or taught.tilt is None or taught.learner is None:
             return {"learner": None} if self.learner else {}
         file = io.BytesIO()

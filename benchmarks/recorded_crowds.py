@@ -103,7 +103,7 @@ def headline(draws: int, many: int = 20) -> None:
             known = told(gold, rng.choice(labels.tasks, many, replace=False))
             fit = fit_crowd(labels, known)
             own = expected_accuracy(labels, fit.beliefs, CrowdPrior.default(labels.answers), known)
-            shown = _audit(labels, fit, known, own, judge_by_truths(labels, fit, known).contradiction)
+            shown = _audit(labels, fit, known, own, judge_by_truths(labels, fit, known).contradiction, None)
             assert shown is not None
             right = float((fit.beliefs.argmax(axis=1) == gold)[known < 0].mean())
             apart.append(shown.accuracy - right)

@@ -39,11 +39,10 @@ def play(answers: int, kind: str, seed: int) -> list[tuple[float, float, bool]]:
             campaign.tell(lease, names[int(rng.choice(answers, p=channels[worker, truth[int(lease.task)]]))])
             told += 1
             if told in POINTS:
-                found = campaign.certificate()
-                best = {row.task: row.label for row in campaign.results()}
-                right = float(np.mean([best[str(x)] == names[truth[x]] for x in range(ITEMS)]))
-                low, high = found.low or 0.0, found.high or 1.0
-                out.append((right, found.now - right, low <= right <= high))
+                crowd = campaign._service.crowd(campaign._service.store.row(campaign.id))
+                assert crowd is not None
+                found, right = crowd.expected, float((crowd.beliefs.argmax(axis=1) == truth).mean())
+                out.append((right, found.mean - right, found.low <= right <= found.high))
     return out
 
 

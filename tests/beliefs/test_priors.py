@@ -326,3 +326,8 @@ def test_mixed_kinds_and_rewards_keep_their_order() -> None:
 def test_nonsense_is_refused_in_a_sentence(make: object, words: str) -> None:
     with pytest.raises(ProblemError, match=words):
         make()  # type: ignore[operator]
+
+
+def test_the_counts_of_a_node_need_no_lattice():
+    counts = (3, 0, 5, 9, 0, 0, 1, 2, 7, 4)  # ten answers: lattices end at 15 labels
+    assert counts_of_node(10, node_of_counts(counts)) == counts

@@ -54,14 +54,22 @@ def node_of_counts(counts: Sequence[int]) -> int:
     return comb(m - 1 + J, J) + int(_place(row)[0])
 
 
+@lru_cache(maxsize=65536)
 def counts_of_node(answers: int, node: int) -> tuple[int, ...]:
-    """The inverse of ``node_of_counts``."""
-    level = 0
-    while nodes_of(answers, level) <= node:
-        level += 1
-    _, _, counts = simplex(answers, level)
-    row = tuple(int(c) for c in counts[node])
-    return row[::-1] if answers == 2 else row
+    """The inverse of ``node_of_counts``; needs no lattice, which many labels of many answers would make too large."""
+    left = 0
+    while nodes_of(answers, left) <= node:
+        left += 1
+    place, row = node - comb(left - 1 + answers, answers), []
+    for J in range(answers, 1, -1):  # the greatest c_{J-1} with N(m, J) - N(m - c_{J-1}, J) at most the place
+        here, c = comb(left + J - 1, J - 1), 0
+        while c < left and here - comb(left - c + J - 2, J - 1) <= place:
+            c += 1
+        place -= here - comb(left - c + J - 1, J - 1)
+        left -= c
+        row.append(c)
+    row.append(left)
+    return tuple(row) if answers == 2 else tuple(row[::-1])
 
 
 @lru_cache(maxsize=32)

@@ -18,7 +18,7 @@ import numpy as np
 
 from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.prior import Prior
-from nextlabel.beliefs.simplex import nodes_of, simplex
+from nextlabel.beliefs.simplex import counts_of_node, nodes_of
 from nextlabel.campaign.rows import CampaignRow, LeaseRow, TaskRow, is_prediction
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.transitions import LeaseStatus
@@ -73,7 +73,7 @@ def results_of(
         if beliefs is None:
             truth, counts = belief(row.config, classes[task.class_number], task.labels, task.node)
         else:
-            truth, counts = beliefs[task.number], label_counts(row.config, task.labels, task.node)
+            truth, counts = beliefs[task.number], label_counts(row.config, task.node)
         if task.gold is not None:
             truth = np.eye(len(names))[task.gold]
         best = int(np.argmax(truth)) if rating is None else int(row.config.best(truth[None, :])[0])
@@ -107,13 +107,13 @@ def results_of(
 def belief(config: CampaignSettings, prior: Prior, labels: int, node: int) -> tuple[Floats, tuple[int, ...]]:
     """Posterior probabilities of the truths, and the labels of each answer, of a task in ``node``."""
     truth = _beliefs(prior, config.threshold, STEP * (1 + labels // STEP))
-    return truth[node], label_counts(config, labels, node)
+    return truth[node], label_counts(config, node)
 
 
-def label_counts(config: CampaignSettings, labels: int, node: int) -> tuple[int, ...]:
-    """The labels of each answer of a task with so many in ``node``."""
-    counts = simplex(config.answers, STEP * (1 + labels // STEP))[2]
-    return tuple(int(c) for c in counts[node])
+def label_counts(config: CampaignSettings, node: int) -> tuple[int, ...]:
+    """The labels of each answer of a task in ``node``."""
+    counts = counts_of_node(config.answers, node)
+    return counts[::-1] if config.answers == 2 else counts
 
 
 @lru_cache(maxsize=256)

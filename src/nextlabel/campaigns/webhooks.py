@@ -204,7 +204,7 @@ class Webhooks:
             lease = leases.get(event.data.get("lease", ""))
             if lease is not None:
                 task = tasks[lease.task]
-                counts = label_counts(row.config, task.labels, task.node)
+                counts = label_counts(row.config, task.node)
                 data |= {
                     "task": task.key, "lease": lease.id, "worker": lease.worker,
                     "label": row.config.labels[event.data["label"]],

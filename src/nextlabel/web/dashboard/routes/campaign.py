@@ -246,7 +246,7 @@ def _task_page(request: Request, campaign: str, number: int, problem: str = "", 
     if beliefs is None:
         truth, counts = belief(row.config, classes[task.class_number], task.labels, task.node)
     else:
-        truth, counts = beliefs[number], label_counts(row.config, task.labels, task.node)
+        truth, counts = beliefs[number], label_counts(row.config, task.node)
     return page(
         "dashboard/task.html",
         status,

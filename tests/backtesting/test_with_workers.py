@@ -168,6 +168,48 @@ def test_worker_first_and_turning_away(tmp_path: Path, capsys: pytest.CaptureFix
     assert any("Workers whose label is not worth its price may be turned away" in one for one in answer["assumptions"])
 
 
+# --- with features --------------------------------------------------------------------------------
+
+
+def test_features_teach_policies_and_read_outs_that_learn_and_no_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    labels, gold = draw_rows(tasks=100, each=3)
+    files = write(tmp_path, labels, gold)
+    noise = np.random.default_rng(5).normal(size=(100, 3))
+    telling = noise + 2.0 * np.array([int(row[2]) for row in gold])[:, None]
+    words = ["--gold", str(files[1]), "--labels-per-task", "1.5", "--replications", "2", "--json"]
+    words += ["--policy", "crowd-uncertainty", "--policy", "uniform"]
+    found = {}
+    for name, numbers in (("none", None), ("noise", noise), ("telling", telling)):
+        more = []
+        if numbers is not None:
+            path = tmp_path / f"{name}.csv"
+            rows = (f"t{x}," + ",".join(f"{cell:.4f}" for cell in row) for x, row in enumerate(numbers))
+            path.write_text("task,a,b,c\n" + "\n".join(rows), encoding="utf-8")
+            more = [
+                "--features",
+                str(path),
+                *(w for r in ("workers", "crowdlab", "majority") for w in ("--readout", r)),
+            ]
+        assert run(["backtest", str(files[0]), *words, *more]) == 0
+        answer = json.loads(capsys.readouterr().out)
+        assert answer["features"] == (str(path) if more else None)
+        assert any("Learnt from features too" in one for one in answer["assumptions"]) == bool(more)
+        found[name] = {
+            (row["policy"], row["readout"], row["budget"]): row["accuracy"]
+            for row in answer["accuracy"]
+            if row["asked"]
+        }
+    for key, accuracy in found["none"].items():
+        assert found["noise"][key] == accuracy
+        if key[1] == "majority" and key[0] != "crowd-uncertainty":
+            assert found["telling"][key] == accuracy
+    for name in ("crowd-uncertainty", "uniform"):
+        assert found["telling"][name, "workers", 150] > found["none"][name, "workers", 150] + 0.05
+        assert found["telling"][name, "crowdlab", 150] > found["noise"][name, "crowdlab", 150] + 0.05
+
+
 # --- few workers, none, and what is refused -------------------------------------------------------
 
 
@@ -200,6 +242,10 @@ def test_without_workers_it_is_said_what_is_missed(tmp_path: Path, capsys: pytes
         (["--policy", "crowd", "--order", "file"], "crowd is not replayed with the order 'file'"),
         (["--policy", "crowd", "--tied-answer", "negative"], "crowd is not replayed with ties decided as 'negative'"),
         (["--policy", "crowd", "--readout", "posterior"], "crowd has no read-out by posterior"),
+        (["--readout", "crowdlab"], "the read-out crowdlab learns from features of the tasks"),
+        (["--features", "ITEMS", "--policy", "index", "--readout", "majority"], "features are learnt from by crowd"),
+        (["--features", "ITEMS", "--replay", "timed"], "--replay timed does not learn from features"),
+        (["--features", "ITEMS"], "items.csv has no item that has labels"),
         (["--worker-column", "annotator_name"], "no column 'annotator_name'"),
         (["--gold", "GOLD"], "has no gold for any task that has labels"),
     ],
@@ -209,7 +255,9 @@ def test_bad_input_is_one_sentence(
 ) -> None:
     other = tmp_path / "other.csv"
     other.write_text("task,label\nunknown,1\n", encoding="utf-8")
-    given = [str(other) if word == "GOLD" else word for word in words]
+    items = tmp_path / "items.csv"
+    items.write_text("task,size\nunknown,1\n", encoding="utf-8")
+    given = [{"GOLD": str(other), "ITEMS": str(items)}.get(word, word) for word in words]
     assert run(["backtest", str(files[0]), *given, "--out", str(tmp_path / "out")]) == 2
     error = capsys.readouterr().err
     assert said in error

@@ -38,6 +38,7 @@ from nextlabel.backtesting.pilot import PilotFit, from_all_labels, hold_out
 from nextlabel.backtesting.readout import (
     COUNTING,
     FITS,
+    LEARNING,
     READOUTS,
     CollectedReadout,
     accuracy_of,
@@ -57,6 +58,7 @@ from nextlabel.backtesting.result import Backtest, Curve, Key, PolicyAccuracy, S
 from nextlabel.beliefs.lattice import triangle_counts
 from nextlabel.beliefs.prior import Prior
 from nextlabel.errors import InputError
+from nextlabel.files.features import Features, read_features
 from nextlabel.files.labels import Gold, LabelTable, as_label_table, read_gold
 from nextlabel.policies.base import Policy
 from nextlabel.policies.crowd.policies import WorkerPolicy
@@ -64,7 +66,7 @@ from nextlabel.policies.index import Index
 from nextlabel.policies.registry import make_policy
 from nextlabel.problem.estimate import Estimate
 from nextlabel.problem.problem import Problem, as_prior
-from nextlabel.prose import counted
+from nextlabel.prose import counted, listed
 from nextlabel.simulation.crowd_replay import REPLAYS, CrowdRecord, CrowdReplayed, replay_crowd
 from nextlabel.simulation.engine import Engine
 from nextlabel.simulation.replay import (
@@ -105,7 +107,7 @@ class BacktestOptions:
     policies that learn workers. ``pilot`` tasks are held out to learn the prior of counting policies by ``method``
     ("moments", "ml" or "mixture"), unless a prior is given; None: 50 where workers are not known, else none. With the
     usual rates labels come back at once; ``order`` of a task's labels: "random", "file" or "reversed"; ``ties`` count
-    "half", or are decided "positive" or "negative"; ``readouts``: "workers", "posterior", "majority", "dawid-skene".
+    "half", or are decided "positive" or "negative"; ``readouts`` are some of ``readout.READOUTS``.
     """
 
     pilot: int | None = None
@@ -300,6 +302,7 @@ class Play:
     overlaps: tuple[int, ...]
     replications: int
     engine: Engine | None = None
+    features: Features | None = None
 
     def replay(self, policy: Policy, keep: int, progress: Progress | None) -> Outcomes:
         """A policy that counts votes; one that is planned for one budget plays only those asked for."""
@@ -384,7 +387,8 @@ def collected_readouts(play: Play) -> dict[str, CollectedReadout]:
     """The read-outs asked for, as functions of the labels collected."""
     pool = play.setting.recorded
     known: dict[str, Callable[[], CollectedReadout]] = {
-        "workers": lambda: by_scores(pool, beliefs_of),
+        "workers": lambda: by_scores(pool, partial(beliefs_of, features=play.features)),
+        "crowdlab": lambda: by_scores(pool, partial(beliefs_of, features=play.features, readout="crowdlab")),
         "majority": lambda: by_scores(pool, votes_of),
         "posterior": lambda: by_scores(pool, partial(posteriors_of, play.setting.prior, play.setting.threshold)),
         "dawid-skene": lambda: by_dawid_skene(pool, play.options.ties),
@@ -430,7 +434,7 @@ def play_crowd_policies(
     def replayed(policy: Policy, some: Sequence[int]) -> list[CrowdReplayed]:
         return replay_crowd(
             record, [policy], some, replay=how.replay, turn_away=how.turn_away, replications=play.replications,
-            seed=play.setting.seed,
+            seed=play.setting.seed, features=play.features,
         )  # fmt: skip
 
     found: list[CrowdReplayed] = []
@@ -559,13 +563,19 @@ class Rules:
     @property
     def know_workers(self) -> bool:
         """Whether anything is learnt about workers."""
-        return bool(self.crowd) or "workers" in self.readouts
+        return bool(self.crowd) or self.read_out_workers
+
+    @property
+    def read_out_workers(self) -> bool:
+        """Whether a read-out learns workers, and features if there are any."""
+        return not set(LEARNING).isdisjoint(self.readouts)
 
 
 def backtest(
     labels: Any,
     gold: Any = None,
     *,
+    features: Any = None,
     policies: Sequence[Policy | str] | None = None,
     labels_per_task: Sequence[float] | None = None,
     budgets: Sequence[int] | None = None,
@@ -584,11 +594,15 @@ def backtest(
     labels in all. With workers the policies are ``crowd``, ``crowd-uncertainty`` and ``index``, four to ten
     replications of each, and nothing is held out. Without them they are policies that count votes, 200 replications of
     each; without a ``prior`` some tasks are held out to learn it and, where gold clearly says so, the ``threshold``.
+    ``features`` of the tasks, in a form of ``files.features``, are learnt from by policies and read-outs that learn
+    workers.
     """
     begin = perf_counter()
     how = options or BacktestOptions()
     recorded, table = _recorded(labels, gold)
     rules = _rules(policies, how, recorded)
+    known = None if features is None else read_features(features, recorded.tasks)
+    _check_features(known, rules, how, recorded)
     if how.replay == "timed":
         check_times(table)
     count = _count(replications, rules, int(recorded.counts.sum()))
@@ -597,7 +611,7 @@ def backtest(
     pool, undecided = _judged(recorded.subset(learnt.rest), truth, learnt, rules)
     setting = ReplaySetup(pool, learnt.prior, learnt.threshold, how.arrival_rate, how.completion_rate, how.order, seed)
     asked, grid, overlaps = choose_budgets(setting, labels_per_task, budgets, crowd=bool(rules.crowd))
-    play = Play(setting, how, rules.readouts, asked, grid, overlaps, count, engine)
+    play = Play(setting, how, rules.readouts, asked, grid, overlaps, count, engine, known)
     if rules.know_workers or recorded.answers > 2:
         played = play_with_workers(play, rules.counting, rules.crowd, table, progress)
     else:
@@ -641,6 +655,7 @@ def backtest(
         replay=how.replay,
         turn_away=how.turn_away,
         uses_prior=rules.use_prior or not rules.know_workers,
+        features=None if known is None else known.name,
     )
 
 
@@ -709,7 +724,7 @@ def _rules(policies: Sequence[Policy | str] | None, how: BacktestOptions, record
 def _check_workers(crowd: Sequence[str], readouts: Sequence[str], how: BacktestOptions, recorded: Recorded) -> None:
     if "dawid-skene" in readouts:
         needs_crowdkit()
-    who = [*crowd[:1], *(f"the read-out {name}" for name in ("workers", "dawid-skene") if name in readouts)]
+    who = [*crowd[:1], *(f"the read-out {name}" for name in (*LEARNING, "dawid-skene") if name in readouts)]
     if how.replay != "task-first":
         who.append(f"--replay {how.replay}")
     if who and recorded.workers is None:
@@ -717,6 +732,23 @@ def _check_workers(crowd: Sequence[str], readouts: Sequence[str], how: BacktestO
             f"{who[0]} needs to know who gave each label, and the labels do not say.",
             "Name the column of workers with --worker-column.",
         )
+
+
+def _check_features(features: Features | None, rules: Rules, how: BacktestOptions, recorded: Recorded) -> None:
+    if features is None:
+        if "crowdlab" in rules.readouts:
+            raise InputError("the read-out crowdlab learns from features of the tasks.", "Give them with --features.")
+    elif not rules.know_workers:
+        raise InputError(
+            f"features are learnt from by {listed(CROWD)} and by the read-outs {listed(LEARNING)}, and none is played.",
+            "Add one, or leave --features out.",
+        )
+    elif how.replay == "timed":
+        raise InputError(
+            "--replay timed does not learn from features.", "Leave --features out, or replay worker-first."
+        )
+    elif (features.rows_of(recorded.tasks) < 0).all():
+        raise InputError(f"{features.name} has no item that has labels.", "Give the tasks the names that labels have.")
 
 
 def _count(replications: int | None, rules: Rules, labels: int) -> int:

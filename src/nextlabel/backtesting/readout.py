@@ -1,7 +1,8 @@
 """How labels are turned into answers: by the model of workers, by the posterior, by majority, by Dawid and Skene.
 
 ============ ===================================================================================================
-workers      how each worker confuses the answers is learnt with the truths (``crowd.fit``)
+workers      how each worker confuses the answers is learnt with the truths, with features of the tasks if there are any
+crowdlab     CROWDLAB's weighted mean of the workers and of a learner of the features (``crowd.crowdlab``)
 posterior    1{P(theta > d) > 1/2} of the prior that the policies use
 majority     more ones than zeros
 dawid-skene  each worker has a confusion matrix, learnt with the answers (crowd-kit); all labels of a set together
@@ -25,13 +26,15 @@ import numpy as np
 from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.lattice import triangle_counts
 from nextlabel.beliefs.prior import Prior
-from nextlabel.crowd.fit import CrowdLabels, fit_crowd
+from nextlabel.crowd.fit import CrowdLabels
 from nextlabel.errors import InputError
-from nextlabel.simulation.crowd_replay import best_answers, share_right
+from nextlabel.files.features import Features
+from nextlabel.simulation.crowd_replay import best_answers, learnt_beliefs, share_right
 from nextlabel.simulation.replay import Recorded, credits, decide, decisions_of
 
 COUNTING = ("posterior", "majority")
-READOUTS = ("workers", *COUNTING, "dawid-skene")
+LEARNING = ("workers", "crowdlab")
+READOUTS = (*LEARNING, *COUNTING, "dawid-skene")
 ITERATIONS = 100
 #: Dawid-Skene is fitted for so many replications.
 FITS = 5
@@ -119,9 +122,11 @@ def collected_labels(recorded: Recorded, drawn: Ints, taken: Ints) -> CrowdLabel
     )
 
 
-def beliefs_of(recorded: Recorded, drawn: Ints, taken: Ints) -> Floats:
-    """(K, C) probability of each truth by the model of workers."""
-    return fit_crowd(collected_labels(recorded, drawn, taken)).beliefs
+def beliefs_of(
+    recorded: Recorded, drawn: Ints, taken: Ints, features: Features | None = None, readout: str = "workers"
+) -> Floats:
+    """(K, C) probability of each truth by the model of workers, or another read-out of ``LEARNING``."""
+    return learnt_beliefs(collected_labels(recorded, drawn, taken), None, features, recorded.tasks)[readout]
 
 
 def votes_of(recorded: Recorded, drawn: Ints, taken: Ints) -> Floats:

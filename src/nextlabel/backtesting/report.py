@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nextlabel.backtesting.pilot import learnt_threshold
-from nextlabel.backtesting.readout import FITS, accuracy_of, with_all_labels
+from nextlabel.backtesting.readout import FITS, LEARNING, accuracy_of, with_all_labels
 from nextlabel.backtesting.result import Backtest, PolicyAccuracy, Saving
 from nextlabel.problem.tables import prior_table
 from nextlabel.prose import counted, listed
@@ -279,9 +279,11 @@ def _truth(found: Backtest) -> list[str]:
         return []
     tied = f"; {found.undecided:,} tasks that they leave undecided are not counted" if found.undecided else ""
     by = ", read out by workers" if "workers" in found.readouts else ""
+    by += " without features" if by and found.features else ""
+    ceiling = "" if found.features else "the ceiling is 1 by definition, and "
     return [
         f"There is no gold: 'right' means what all recorded labels say together{by}{tied}. This flatters every rule, "
-        "since it is judged by the very labels it used: the ceiling is 1 by definition, and what is saved is the cost "
+        f"since it is judged by the very labels it used: {ceiling}what is saved is the cost "
         "of agreeing with the full set, not of being right."
     ]
 
@@ -335,10 +337,18 @@ def _model(found: Backtest) -> list[str]:
     out, setting, pilot = [], found.setting, found.pilot
     if "workers" in found.readouts:
         gold = "; gold only judges" if found.truth == "gold" else ""
+        what = (
+            "the features and the labels that a rule collected"
+            if found.features
+            else "the labels that a rule collected"
+        )
         out.append(
             "Read-out by workers: how each worker confuses the answers and the truth of each task are learnt together, "
-            f"from the labels that a rule collected and nothing else{gold}."
+            f"from {what} and nothing else{gold}."
         )
+    if found.features:
+        who = listed([*found.crowd, *(f"the read-out {name}" for name in LEARNING if name in found.readouts)])
+        out.append(f"Learnt from features too ({found.features}): {who}. Rules that count votes do not see them.")
     if found.uses_prior:
         held = f" from {pilot.size} random tasks, which are not replayed" if pilot.size else ""
         out.append(
@@ -557,6 +567,7 @@ def backtest_fields(found: Backtest) -> Row:
         "order": setting.order,
         "ties": found.ties,
         "workers": found.workers,
+        "features": found.features,
         "replay": found.replay,
         "turn_away": found.turn_away,
         "ceiling": found.ceilings,

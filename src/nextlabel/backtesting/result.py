@@ -213,6 +213,8 @@ class Backtest:
     turn_away: bool = False
     #: Whether a policy or a read-out looks at prior and threshold.
     uses_prior: bool = True
+    #: The name of the tasks' features, where there are some.
+    features: str | None = None
 
     def __str__(self) -> str:
         from nextlabel.backtesting.report import backtest_report

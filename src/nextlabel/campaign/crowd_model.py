@@ -28,7 +28,6 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from nextlabel.arrays import Bools, Floats, Ints
 from nextlabel.beliefs.beta import Beta
@@ -433,8 +432,7 @@ class CrowdModel:
         labels = CrowdLabels(*columns, tasks, len(self.workers), len(crowd.start))
         gold = _padded(crowd.gold[: min(tasks, len(crowd.gold))], tasks, -1)
         try:
-            with threadpool_limits(1):  # people ask meanwhile
-                _, taught = learn_jointly(labels, gold, features, features.tasks, prior=crowd.prior)
+            _, taught = learn_jointly(labels, gold, features, features.tasks, prior=crowd.prior)
         except InputError:  # texts, and no scikit-learn
             return {"learner": None} if self.learner else {}
         if taught.prior is None or taught.tilt is None or taught.learner is None:

@@ -20,6 +20,7 @@ def backtest(
         str | None,
         opt.text("--gold", "FILE", "The truth: task, label. Default: what all labels of a task say together."),
     ] = None,
+    features: opt.FeaturesFile = None,
     policy: Annotated[
         list[str] | None,
         opt.text(
@@ -91,8 +92,8 @@ def backtest(
         opt.text(
             "--readout",
             "NAME",
-            "workers, majority, posterior or dawid-skene; repeatable. Default: workers, majority; for counting "
-            "policies alone posterior, majority.",
+            "workers, majority, posterior, dawid-skene or, with --features, crowdlab; repeatable. Default: workers, "
+            "majority; for counting policies alone posterior, majority.",
         ),
     ] = None,
     replications: Annotated[
@@ -137,7 +138,12 @@ def backtest(
             duplicates=duplicates, assigned_at=assigned_column, submitted_at=submitted_column,
         )  # fmt: skip
         truth = None if gold is None else read_gold(gold, table, task=task_column, label=label_column)
-    read = say_read(table.report, *([] if truth is None else [truth]))
+        known_of = None
+        if features is not None:
+            from nextlabel.files.features import read_features
+
+            known_of = read_features(features, task=task_column)
+    read = say_read(table.report, *(one for one in (truth, known_of) if one is not None))
     with working(f"Replaying {labels}") as progress:
         from nextlabel.backtesting.backtest import BacktestOptions
         from nextlabel.backtesting.backtest import backtest as run_backtest
@@ -146,6 +152,7 @@ def backtest(
         found = run_backtest(
             table,
             truth,
+            features=known_of,
             policies=policy or None,
             labels_per_task=labels_per_task or None,
             budgets=budget or None,

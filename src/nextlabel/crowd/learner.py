@@ -40,6 +40,7 @@ from zlib import crc32
 
 import numpy as np
 from scipy.optimize import minimize
+from threadpoolctl import threadpool_limits
 
 from nextlabel.arrays import Bools, Floats, Ints
 from nextlabel.crowd.expected import WIDTH, ExpectedAccuracy
@@ -463,7 +464,8 @@ def learn_jointly(
     chance = np.full((K, C), np.nan)
     for _ in range(TURNS):
         like = _likelihood(fit, full, gold)
-        chance[here] = teacher.learn(like[here], fit.share)
+        with threadpool_limits(1):  # people ask meanwhile, and on a busy machine threads wait for each other
+            chance[here] = teacher.learn(like[here], fit.share)
         tempered = _temper(chance[judged], fit.share, like[judged])
         if not tempered.says_something:
             return alone, replace(nothing, chance=chance)

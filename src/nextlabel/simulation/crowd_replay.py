@@ -15,6 +15,7 @@ spent, all labels given are read out together:
 workers   all labels are fitted from the votes on until the evidence bound rests (``crowd.fit``); the answer is
           the likeliest truth
 majority  the answer that most of a task's labels give
+crowdlab  with features of the tasks: CROWDLAB's weighted mean of people and of what a learner says (``crowd.crowdlab``)
 ========= =================================================================================================
 
 A tie counts as the share of its answers that are right; a task without labels is a tie of all answers.
@@ -35,6 +36,7 @@ from typing import Any
 import numpy as np
 
 from nextlabel.arrays import Bools, Floats, Ints
+from nextlabel.crowd.crowdlab import crowdlab
 from nextlabel.crowd.fit import CrowdLabels, fit_crowd
 from nextlabel.crowd.learner import learn_jointly
 from nextlabel.crowd.prior import CrowdPrior
@@ -62,9 +64,8 @@ from nextlabel.problem.tasks import whole
 from nextlabel.simulation.replay import ARRIVALS, AT_ONCE_RATE, Recorded, ReplaySetup, budget_sweeps, labels_at
 from nextlabel.solve.progress import Progress
 
-#: How recorded labels are replayed, and read out.
+#: How recorded labels are replayed.
 REPLAYS = ("task-first", "worker-first", "timed")
-READOUTS = ("workers", "majority")
 #: Labels per task after which everything is fitted anew; with real times per task of a batch.
 REFIT_SHARE, TIMED_REFIT_SHARE = 0.03, 0.1
 #: Labels per task after which a learner of the tasks' features is taught anew.
@@ -165,18 +166,26 @@ def read_out(
     features: Features | None = None,
     tasks: Sequence[Any] = (),
 ) -> ReadOut:
-    """Both read-outs of the same labels; ``expected`` is the mean probability of the answers of ``workers``.
-
-    With ``features`` of the ``tasks``, ``workers`` learns from both (``crowd.learner``).
-    """
-    if features is None:
-        beliefs = fit_crowd(labels, prior=prior).beliefs
-    else:
-        beliefs = learn_jointly(labels, np.full(labels.tasks, -1), features, tasks, prior=prior)[0].beliefs
+    """All read-outs of the same labels; ``expected`` is the mean probability of the answers of ``workers``."""
+    beliefs = learnt_beliefs(labels, prior, features, tasks)
     votes = np.zeros((labels.tasks, labels.answers))
     np.add.at(votes, (labels.task, labels.answer), 1.0)
-    right = {"workers": share_right(beliefs, gold), "majority": share_right(votes, gold)}
-    return ReadOut(right, float(beliefs.max(axis=1).mean()), len(labels.task))
+    right = {name: share_right(some, gold) for name, some in {**beliefs, "majority": votes}.items()}
+    return ReadOut(right, float(beliefs["workers"].max(axis=1).mean()), len(labels.task))
+
+
+def learnt_beliefs(
+    labels: CrowdLabels,
+    prior: CrowdPrior | None = None,
+    features: Features | None = None,
+    tasks: Sequence[Any] = (),
+) -> dict[str, Floats]:
+    """(K, C) by read-out: with ``features`` of the ``tasks`` "workers" learns from them too, beside "crowdlab"."""
+    if features is None:
+        return {"workers": fit_crowd(labels, prior=prior).beliefs}
+    fit, taught = learn_jointly(labels, np.full(labels.tasks, -1), features, tasks, prior=prior)
+    chance = np.where(np.isfinite(taught.chance), taught.chance, fit.share)
+    return {"workers": fit.beliefs, "crowdlab": crowdlab(labels, chance)}
 
 
 def best_answers(scores: Floats) -> Bools:
@@ -292,7 +301,7 @@ def labels_given(
 def _replayed(
     setup: CrowdReplaySetup, policy: str, budget: int, results: Sequence[tuple[ReadOut, int]]
 ) -> CrowdReplayed:
-    right = {name: np.array([one.right[name] for one, _ in results]) for name in READOUTS}
+    right = {name: np.array([one.right[name] for one, _ in results]) for name in results[0][0].right}
     return CrowdReplayed(
         policy, budget, setup.replay, setup.turn_away, right,
         np.array([one.expected for one, _ in results]),

@@ -128,7 +128,7 @@ def test_no_forecast_is_above_the_bound(policy: str) -> None:
     assert np.all(np.diff(found.quantiles) >= 0)
     assert found.quantiles[0] <= found.mean <= found.quantiles[-1]
     if policy == "index":
-        assert found.mean > above - 0.004
+        assert found.mean > above - 0.012  # the bound counts what is in flight for certain
 
 
 @pytest.mark.slow

@@ -175,7 +175,10 @@ class TestBadInput:
         ("text", "words"),
         [
             ("bugdet = 3", ["unknown key 'bugdet'", "budget, arrival_rate"]),
-            ("budget = 3\n[[tasks]]\ncount = 1\ncolour = 'red'", ["unknown key 'colour'", "count, prior, threshold"]),
+            (
+                "budget = 3\n[[tasks]]\ncount = 1\ncolour = 'red'",
+                ["unknown key 'colour'", "count, sd, prior, threshold"],
+            ),
             ("budget = 3\nhorizon = 0\n[[tasks]]\ncount = 1", ["horizon is 0", "above 0"]),
             ("budget = 3.5\n[[tasks]]\ncount = 1", ["budget is 3.5", "whole number"]),
             ("budget = [3\n\n", ["not TOML", "docs/guide.md"]),

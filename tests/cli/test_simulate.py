@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -114,7 +115,10 @@ class TestWords:
         assert "Paired differences to index" in answer.out
         assert "index is ahead of random by" in answer.out
         assert "the 95% interval excludes" in " ".join(answer.out.split())
-        assert answer.err in ("", "Compiling numerical kernels, once per installation ...\n")
+        told = [
+            line for line in answer.err.splitlines() if not re.search(r": \d+% after \d+ s$", line)
+        ]  # on a slow machine
+        assert told in ([], ["Compiling numerical kernels, once per installation ..."])
 
     def test_interval_that_includes_zero(self, call: Any) -> None:
         answer = call(*SMALL, "--replications", "3", "--policy", "uniform", "--policy", "apt")

@@ -66,6 +66,9 @@ def test_serve_until_a_signal(tmp_path: Path, workers: int) -> None:
             client.add_tasks(id, [{"id": f"t{k}"} for k in range(20)])
             for k in range(20):
                 lease = client.ask(id, worker=f"w{k}")
+                while not lease and lease.reason == "preparing":  # kernels may still be compiled
+                    time.sleep(lease.retry_after)
+                    lease = client.ask(id, worker=f"w{k}")
                 assert lease
                 client.tell(lease.id, "yes")
             assert client.status(id).closed_reason == "budget_spent"

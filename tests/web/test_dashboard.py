@@ -416,7 +416,7 @@ class TestCampaign:
             page.get_by_text("Download", exact=True).click()
             with page.expect_download() as caught:
                 page.get_by_role("link", name=name).click()
-            texts[name] = Path(caught.value.path()).read_text(encoding="utf-8").splitlines()
+            texts[name] = Path(caught.value.path()).read_text(encoding="utf-8-sig").splitlines()
             page.goto("/campaigns/down")
         assert texts["Results, CSV"][0].startswith("task,label,probability") and len(texts["Results, CSV"]) == 6
         found = [json.loads(line) for line in texts["Results, JSON lines"]]

@@ -216,7 +216,7 @@ class DeclaredSettings(BaseModel):
     )
     accuracy: Annotated[
         float | None,
-        Offer("A", label="How often is one person right?", note="0.7, 0.8 or 0.9, if you know it", none="not known"),
+        Offer("Q", label="How often is one person right?", note="0.7, 0.8 or 0.9, if you know it", none="not known"),
     ] = Field(
         None, gt=0.5, lt=1, examples=[0.8],
         description="How often a label is right, as far as it is known: the first idea of the workers, which turns "

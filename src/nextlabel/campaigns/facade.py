@@ -112,6 +112,7 @@ class Campaign:
 
     def imports(self) -> list[ImportStatus]:
         """The last imports of many tasks, and how far each has got."""
+        self._service.store.row(self.id)  # a campaign that is not there has none
         return imports_of(self._service.store, self.id)
 
     def ask(self, worker: str) -> Lease | NoTask:

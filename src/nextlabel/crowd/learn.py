@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -89,9 +89,12 @@ def learn_crowd(
     known = gold if gold is None or isinstance(gold, Gold) else read_gold(gold, table)
     data = crowd_labels(table)
     truth = np.full(data.tasks, -1, dtype=np.int64) if known is None else known.label
-    names, taught = table.tasks, None
+    names, taught, alone = table.tasks, None, prior
+    if prior is None and (truth < 0).all() and np.bincount(data.task, minlength=1).max() < 2:
+        # One label each, and no truth: they cannot say how good the crowd is, so nothing is learnt of it.
+        alone = replace(CrowdPrior.default(data.answers), hold=np.inf)
     if features is None:
-        fit = fit_crowd(data, truth, prior)
+        fit = fit_crowd(data, truth, alone)
     else:
         read = read_features(features, table.tasks)
         there = {cell_text(name) for name in table.tasks}
@@ -99,7 +102,7 @@ def learn_crowd(
         wide, told = data._replace(tasks=len(everything)), np.append(truth, np.full(len(everything) - len(truth), -1))
         fit, taught = learn_jointly(wide, told, read, everything, learner, prior, table.labels)
         if taught.learner is None:
-            fit = fit_crowd(data, truth, prior)
+            fit = fit_crowd(data, truth, alone)
         else:
             names, data, truth = everything, wide, told
     copying, pairs = find_copying(data, fit)

@@ -38,7 +38,7 @@ of order zero), because a label that helps to judge itself makes beliefs too sur
 
 u_j being how often j gives each answer at all, P(hard | c) learnt. A label on a hard task counts ``CLEAR`` in its
 worker's counts. Where the crowd is learnt, the shares are held more firmly while few tasks have two labels
-(``stiffness``); while none has, and no truth is known, nothing is learnt of the crowd.
+(``stiffness``).
 
 Gold counts for what it is. The fit is started from the votes and, where there is gold, from what gold says of the
 workers: the start with the greater evidence wins, so that a majority that fails its controls is not believed for
@@ -571,15 +571,15 @@ def refit(
     """
     K, C = state.belief.shape
     first, code = by_task(task, worker, answer, n, K, C)
-    told, compared = 0, tilt.shape[0] > 0
+    told = 0
     for x in range(K):
-        compared = compared or first[x + 1] > first[x] + 1
         if gold[x] >= 0 and first[x + 1] > first[x]:
             told += 1
     if state.hold < math.inf:
         firm = state.share_pseudo * stiffness(first, gold)
-        hold = state.hold if compared or told > 0 else math.inf
-        state = CrowdState(state.logp, state.belief, state.counts, state.total, state.pseudo, firm, state.base, hold)
+        state = CrowdState(
+            state.logp, state.belief, state.counts, state.total, state.pseudo, firm, state.base, state.hold
+        )
     start = FROM_COUNTS if warm else FROM_VOTES
     made, converged, score = _fit(state, first, code, gold, tilt, 1.0, ABILITY, start, sweeps, tolerance, bounds)
     if told == 0 or state.hold == math.inf:

@@ -352,7 +352,7 @@ def play_orders(
     step = max(1, int(REFIT_SHARE * K))
     next_fit, next_solve, over = step, 0, False
     next_lesson, lesson = 0 if setup.features is None else K // 8, max(1, int(TAUGHT_SHARE * K))
-    names = [setup.record.tasks[x] for x in rows]
+    names = [] if setup.features is None else [setup.record.tasks[x] for x in rows]
     for budget in budgets:
         while not over and policy.given < budget:
             over = play_crowd(

@@ -195,7 +195,7 @@ class NumberProblem:
                 value += many / total * now
             return value
 
-        return best(tuple(sorted(self.precision.tolist())), supply, self.budget)
+        return float(best(tuple(sorted(self.precision.tolist())), supply, self.budget))
 
     def simulate(self, policy: NumberPolicy, replications: int = 100, seed: int = 0) -> Played:
         """Play the policy on drawn orders, truths and labels."""

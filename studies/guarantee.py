@@ -179,6 +179,7 @@ def _piloted(
     crowd: CrowdRecord, items: int, each: int, eps: str, seed: int, rng: np.random.Generator
 ) -> tuple[int, CrowdLabels | None]:
     """Labels for each item by a plan from a pilot of some items, and all labels that are bought then, if any."""
+    items = min(items, crowd.labels.tasks)
     some = rng.choice(crowd.labels.tasks, items, replace=False)
     labels = even_labels(crowd.labels, each, rng)
     inside = np.isin(labels.task, some)

@@ -89,3 +89,22 @@ def test_an_error_inside_gives_the_lock_back(tmp_path: Path) -> None:
     with only_process(tmp_path / "a.lock"):
         entered = True
     assert entered
+
+
+def test_compiling_leaves_stderr_alone() -> None:
+    """Kernels are compiled in threads too: nobody else's words may go elsewhere meanwhile."""
+    watched = """
+import sys, types
+import nextlabel.kernels.jit
+import numba, numpy
+
+class Watched(types.ModuleType):
+    def __setattr__(self, name, value):
+        assert name not in ("stdout", "stderr"), name
+        super().__setattr__(name, value)
+
+sys.__class__ = Watched
+assert numba.njit(lambda x: x[:1].sum() + 1)(numpy.ones(2)) == 2
+"""
+    done = subprocess.run([sys.executable, "-c", watched], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

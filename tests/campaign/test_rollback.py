@@ -281,3 +281,20 @@ def test_decisions_are_the_same_after_failures(name: str, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(CampaignService, "run", run_twice)
     assert traces.play(name) == expected
+
+
+def test_what_was_learnt_outlives_a_failure(service: CampaignService, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A campaign with a long log is of use again at once: nothing is learnt a second time."""
+    id = service.create(simple(40, policy="crowd"), tasks=TASKS["crowd"], id="c").id
+    leased(service, id, "ann")
+    learnt = resident_state(service.store, id).crowd
+    with monkeypatch.context() as patch, pytest.raises(Stop):
+        patch.setattr(Runner, "write_all", raising)
+        service.ask(id, "bob")
+    assert learnt is not None and resident_state(service.store, id).crowd is learnt
+    leased(service, id, "bob")
+    assert service.verify(id).right
+
+
+def raising(runner: Runner, pending: Any) -> None:
+    raise Stop

@@ -388,6 +388,8 @@ class Commands:
     def notice_nobody(self) -> None:
         """Say in the log that nobody can label more, if that is so and not said yet."""
         noticed = self.state.row.rules.noticed
+        if self.state.crowd is not None:
+            self.state.crowd.catch_up(self.state)
         if all(one.kind != "nobody_can_label" for one in noticed) and nobody_can_label(self.state):
             new = Notice("nobody_can_label", None, self.state.row.left)
             self.record("noticed", {"notices": [list(one) for one in (*noticed, new)], "new": [list(new)]})

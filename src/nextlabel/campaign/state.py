@@ -198,7 +198,8 @@ class CampaignState:
             return False
         for name, value in zip(_FIELDS, changes.row, strict=True):
             setattr(self.row, name, value)
-        if self.crowd is not None and self.crowd.seq > self.row.seq:
+        learnt = any(event.kind == "refitted" for event in changes.events)
+        if self.crowd is not None and (learnt or self.crowd.seq > self.row.seq):
             self.crowd = None
         for task, values in changes.tasks.items():
             pool.restore(task, values[:-1])
@@ -222,7 +223,11 @@ class CampaignState:
         return True
 
     def end(self) -> None:
-        """The transaction has ended."""
+        """The transaction has ended: what is learnt of the crowd follows, which a failure would have undone."""
+        for event in self.changes.events:
+            if event.kind == "refitted":
+                break  # learning reads the log: whoever asks next does that
+            self._teach(event)
         self._source, self.changes = None, Changes()
 
     # Following the log ------------------------------------------------------------------------------------------
@@ -247,6 +252,11 @@ class CampaignState:
             )
         self.row.seq, self.row.last_at = event.seq, event.at
         _FOLLOW[event.kind](self, event)
+        if self._source is None:
+            self._teach(event)
+
+    def _teach(self, event: Event) -> None:
+        """Let the crowd's model follow, if the event is the next one for it."""
         if self.crowd is not None and self.crowd.seq == event.seq - 1:
             self.crowd.apply(self, event)
 

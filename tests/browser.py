@@ -57,7 +57,7 @@ def chromium() -> Iterator[Browser]:
 def context(browser: Browser, size: dict[str, int] = DESKTOP, **options: Any) -> Iterator[BrowserContext]:
     """Windows with cookies of their own; a phone's size has a phone's finger. Other sites cannot be reached."""
     phone = {"has_touch": True, "is_mobile": True} if size == PHONE else {}
-    made = browser.new_context(viewport=size, **{**phone, **options})
+    made = browser.new_context(viewport=size, **{"timezone_id": "UTC", **phone, **options})
     made.set_default_timeout(TIMEOUT_MS)
     try:
         yield made

@@ -202,9 +202,9 @@ class TestTasks:
         given: dict[str, Any] = {"params": {"id_column": "url", "score_column": "model"},
                                  "headers": {"Content-Type": "text/csv; charset=utf-8"}}  # fmt: skip
         added = http.post(f"/campaigns/{id}/tasks", content=text.encode(), **given)
-        assert taken(added) == {"added": 2, "known": 0, "tasks": 2}
+        assert taken(added) == {"added": 2, "known": 0, "tasks": 2, "alike": 0}
         again = http.post(f"/campaigns/{id}/tasks", content=text.encode(), **given)
-        assert taken(again) == {"added": 0, "known": 2, "tasks": 2}
+        assert taken(again) == {"added": 0, "known": 2, "tasks": 2, "alike": 0}
         found = http.get(f"/campaigns/{id}/results").json()["results"]
         assert [(r["task"], r["label"], r["payload"]) for r in found] == [
             ("a", "yes", {"url": "a", "text": "Good, really"}), ("b", "no", {"url": "b", "text": "Bad"}),
@@ -252,11 +252,11 @@ class TestTasks:
         lines = b'{"text": "no id"}\n{"text": "no id"}\n'
         kind = {"Content-Type": "application/x-ndjson"}
         first = http.post(f"/campaigns/{id}/tasks", content=lines, headers=kind, params={"batch": "one"})
-        assert taken(first) == {"added": 2, "known": 0, "tasks": 2}
+        assert taken(first) == {"added": 2, "known": 0, "tasks": 2, "alike": 1}
         again = http.post(f"/campaigns/{id}/tasks", content=lines, headers={**kind, "Idempotency-Key": "one"})
-        assert taken(again) == {"added": 0, "known": 2, "tasks": 2}
+        assert taken(again) == {"added": 0, "known": 2, "tasks": 2, "alike": 0}
         other = http.post(f"/campaigns/{id}/tasks", content=lines, headers={**kind, "Idempotency-Key": "two"})
-        assert taken(other) == {"added": 2, "known": 0, "tasks": 4}
+        assert taken(other) == {"added": 2, "known": 0, "tasks": 4, "alike": 1}
         both = {**kind, "Idempotency-Key": "two"}
         bad = http.post(f"/campaigns/{id}/tasks", content=lines, headers=both, params={"batch": "one"})
         check_problem(bad, 422, "differ")

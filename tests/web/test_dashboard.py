@@ -25,6 +25,7 @@ from nextlabel.campaign.results import belief
 from nextlabel.campaigns import imports
 from nextlabel.campaigns import service as campaigns_service
 from nextlabel.campaigns.certificate import Certificates
+from nextlabel.cli.app import run
 from nextlabel.errors import InputError, NotFoundError
 from nextlabel.planning.plan import plan as make_plan
 from nextlabel.problem.problem import Problem
@@ -283,6 +284,23 @@ class TestCampaign:
         row = service.campaign_service.store.row("steered")
         assert (row.budget, row.lease_seconds, row.deadline) == (1234, 90.0, 3787009440.0)
 
+    def test_a_deadline_is_shown_and_taken_in_the_time_zone_of_the_reader(
+        self, service: Service, chromium: Browser
+    ) -> None:
+        service.campaign("zoned", deadline="2090-01-02T03:04:00Z")
+        with at(chromium, DESKTOP, base_url=service.url, timezone_id="Asia/Kolkata") as page:
+            sign_in(page, service)
+            page.goto("/campaigns/zoned")
+            expect(page.get_by_label("Deadline")).to_have_value("2090-01-02T08:34")
+            expect(page.locator("label", has_text="Deadline")).to_contain_text("Asia/")
+            page.get_by_label("labels that may be bought").fill("30")
+            page.get_by_role("button", name="Save").click()
+            expect(page.locator("[data-live=spent]")).to_have_text("0 of 30")
+            assert service.campaign_service.store.row("zoned").deadline == 3787009440.0  # as it was
+            page.get_by_label("Deadline").fill("2091-01-02T08:34")
+            page.get_by_role("button", name="Save").click()
+            expect(page.locator("#log")).to_contain_text("changed the deadline to 2 Jan 2091, 03:04 UTC")
+
     @pytest.mark.parametrize(
         ("fields", "said"),
         [
@@ -406,6 +424,61 @@ class TestCampaign:
         for lease in leases:
             row = page.get_by_role("row", name=re.compile(f"^{lease.worker} "))
             expect(row).to_contain_text("yes" if lease.label else "no")
+
+    def test_items_are_shown_as_workers_see_them_and_dropped_labels_as_dropped(
+        self, service: Service, page: Page
+    ) -> None:
+        """The text and not the id twice; hidden columns apart; a label that was dropped does not look like others."""
+        id = service.campaign("told", tasks=0, show=["key", "review"], policy="uncertainty")
+        with service.http() as http:
+            rows = "key,review,batch\nk1,Works well,secret7\n"
+            http.post(f"/campaigns/{id}/tasks?id_column=key", content=rows, headers={"content-type": "text/csv"})
+        for worker in ("ann", "eve"):
+            labelled(service, id, worker)
+        service.campaign_service.drop_labels(id, "eve", "guesses")
+        page.goto(f"/campaigns/{id}")
+        row = page.get_by_role("group", name="Doubtful items").get_by_role("row").nth(1)
+        expect(row.locator(".item")).to_have_text(re.compile(r"^\s*Works well\s*k1\s*$"))
+        expect(row.locator("del")).to_have_text("yes")
+        row.get_by_role("link", name="Labels by worker").click()
+        expect(page.get_by_role("row", name=re.compile("^eve "))).to_contain_text("dropped")
+        expect(page.get_by_role("row", name=re.compile("^ann "))).not_to_contain_text("dropped")
+        seen, hidden = page.locator("dl.payload").all()
+        expect(seen).not_to_contain_text("secret7")
+        expect(hidden).to_have_text(re.compile(r"^\s*batch\s*secret7\s*$"))
+        check_accessible(page)
+
+    @pytest.mark.parametrize("width", [1024, 1280, 1440, 1600])
+    def test_the_table_of_workers_is_not_cut(self, service: Service, chromium: Browser, width: int) -> None:
+        id = service.campaign("broad", tasks=3, pay_per_label=100.0, policy="crowd", display_names=["nay", "aye"])
+        for worker in ("prolific:5f3a9c1e7b2d4f6a8c0e1d2b", "somebody"):
+            if service.campaign_service.store.row(id).spent < 6:
+                for label in ("yes", "no", "yes"):
+                    labelled(service, id, worker, label)
+        with at(chromium, {"width": width, "height": 900}, base_url=service.url) as page:
+            sign_in(page, service)
+            page.goto(f"/campaigns/{id}")
+            table = page.get_by_role("group", name="Workers")
+            expect(table.get_by_role("row")).to_have_count(3)
+            expect(table).to_contain_text("to ")  # an interval
+            assert table.evaluate("one => one.scrollWidth - one.clientWidth") <= 0
+
+    @pytest.mark.parametrize(("rows", "flags"), [("tasks", []), ("labels", ["--dropped"]), ("workers", [])])
+    def test_the_browser_and_the_command_line_export_the_same_table(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str], rows: str, flags: list[str]
+    ) -> None:
+        """With the mark by which Excel knows UTF-8 in the browser's."""
+        with on_sqlite(tmp_path, pages=mount_pages) as service:
+            service.campaign("both", pay_per_label=0.25)
+            for worker in ("zoë", "eve"):
+                labelled(service, "both", worker)
+            service.campaign_service.drop_labels("both", "eve", "guesses")
+            with signed_in(service) as client:
+                name = "results" if rows == "tasks" else rows
+                got = client.get(f"/campaigns/both/{name}.csv").content
+            url = str(service.campaign_service.store.url)
+        assert run(["campaign", "export", "both", "--rows", rows, *flags, "--db", url]) == 0
+        assert got.startswith(b"\xef\xbb\xbf") and got.decode("utf-8-sig") == capsys.readouterr().out
 
     def test_downloads(self, service: Service, page: Page) -> None:
         service.campaign("down")
@@ -636,14 +709,14 @@ class TestNewCampaign:
     @pytest.mark.parametrize(
         ("text", "fields", "said"),
         [
-            ("id,t\na,1\nb,2\na,3\n", {"id_column": "id"}, "Row 4 has the id &#39;a&#39; of row 2"),
-            ("id,t\na,1\n ,2\n", {"id_column": "id"}, "Row 3 has no id"),
+            ("id,t\na,1\nb,2\na,3\n", {"id_column": "id"}, "Task &#39;a&#39; is there with another payload or prior"),
+            ("id,t\na,1\n ,2\n", {"id_column": "id"}, "The id of row 3 is not a text"),
             ("s,t\n0.5,1\n1.5,2\n", {"score_column": "s"}, "Row 3: score &#39;1.5&#39; is not a probability"),
             ("s,t\n0.5,1\n", {"score_column": "s", "labels": "a\nb\nc"}, "score needs two labels"),
             ("t\n1\n", {"labels": "one"}, "1 labels"),
             ("t\n1\n", {"budget": "0"}, "Budget is 0"),
             ("t\n1\n", {"deadline": "2001-01-01T00:00"}, "deadline is in the past"),
-            ("t\n1\n", {"label_cost": "2"}, "Label cost"),
+            ("t\n1\n", {"label_cost": "0.5"}, "No label can add 0.5 to the chance that its item is right"),
             ("t\n1\n", {"shown": ""}, "has no column" ),
             ("t\n1\n", {"id_column": "nope"}, "has no column"),
         ],

@@ -224,12 +224,14 @@ class DeclaredSettings(BaseModel):
     )  # fmt: skip
     label_cost: Annotated[
         float,
-        Offer("C", form="terms", label="Cost of a label", note="as a share of the value of a correct item",
-              hint="With a cost, the campaign ends when no further label is worth it, and workers are taken to be "
-              "alike: how good each of them is is not learnt."),
+        Offer("C", form="terms", label="Least that a label must add", note="to the chance that its item is right",
+              hint="No amount of money: 0.02 means that a label is bought only where it adds 2 points or more. The "
+              "campaign ends when none does, and workers are taken to be alike: how good each is is not learnt. "
+              "Leave it empty to spend the whole budget."),
     ] = Field(
         0.0, ge=0, examples=[0.02],
-        description="Cost of a label in the unit of the reward. Workers get no task when no label is worth it.",
+        description="Cost of a label in the unit of the reward, such as 0.02 of a right item: not money. Workers get "
+        "no task when no label is worth it.",
     )  # fmt: skip
     most_labels: Annotated[int, Offer("N")] = Field(
         MOST_LABELS, ge=1, le=MOST_LABELS, description="Most labels that one task may get."

@@ -1,8 +1,9 @@
 """New tasks (``campaign.new_tasks``) are numbered and put into classes, all of them or none.
 
-The same task again is no error and changes nothing; another payload or prior under the same id is a conflict, and so
-are other tasks under the key of a batch that is there. What fits into one transaction is added by ``add_tasks``; larger
-imports are staged first and published when all of them have been checked (``campaigns.imports``).
+Tasks with the same id are one task: the same one again changes nothing, and another payload or prior under its id is a
+conflict, and so are other tasks under the key of a batch that is there. Tasks without an id are one each; those that
+have the contents of another are counted (``Added.alike``). What fits into one transaction is added by ``add_tasks``;
+larger imports are staged first and published when all of them have been checked (``campaigns.imports``).
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ from nextlabel.problem.tables import prior_table
 CHUNK, CHUNK_SIZE, MOST_TASKS = 1000, 1 << 20, 50_000_000
 #: Keys in one statement, and KiB of them that stay in memory.
 KEYS, CACHE_KIB = 500, 16_384
+#: Before the fingerprint of a task without an id, among the keys: no id has this character.
+_ALIKE = "\0"
 Find = Callable[[Sequence[str]], dict[str, TaskRow]]
 
 
@@ -76,7 +79,7 @@ class Intake:
     def __init__(self, classes: Iterable[Prior], first: int, find: Find, digested: bool) -> None:
         self.classes = {prior: number for number, prior in enumerate(classes)}
         self.first, self.next = first, first
-        self.known = 0
+        self.known = self.alike = 0
         self._find, self._seen = find, SeenKeys()
         self._digest = hashlib.sha256() if digested else None
 
@@ -102,13 +105,14 @@ class Intake:
         # A task without an id is called by its number, unless somebody has used that as an id.
         numbers = [] if len(names) == len(chunk) else [str(self.next + k) for k in range(len(chunk))]
         there = self._find([*names, *numbers]) if self.first else {}
-        seen = self._seen.find([*names, *numbers])
+        contents = [task.digest() for task in chunk]
+        prints = [hashlib.blake2b(content, digest_size=16).digest() for content in contents]
+        unnamed = [_ALIKE + print.hex() for task, print in zip(chunk, prints, strict=True) if task.key is None]
+        seen = self._seen.find([*names, *numbers, *unnamed])
         taken = {*there, *names}
         found = Numbered([], [])
         fresh: list[tuple[str, bytes]] = []
-        for task in chunk:
-            content = task.digest()
-            fingerprint = hashlib.blake2b(content, digest_size=16).digest()
+        for task, content, fingerprint in zip(chunk, contents, prints, strict=True):
             if self._digest is not None:
                 self._digest.update(content)
             key = task.key if task.key is not None else self._free_key(taken, seen)
@@ -125,8 +129,10 @@ class Intake:
                     )
                 self.known += 1
                 continue
-            seen[key] = fingerprint
-            fresh.append((key, fingerprint))
+            mark = [] if task.key is not None else [_ALIKE + fingerprint.hex()]
+            self.alike += sum(one in seen for one in mark)
+            fresh += [(one, fingerprint) for one in (key, *mark) if one not in seen]
+            seen |= dict.fromkeys((key, *mark), fingerprint)
             if task.prior not in self.classes:
                 self.classes[task.prior] = len(self.classes)
                 found.priors.append(prior_table(task.prior))
@@ -168,7 +174,7 @@ def add_tasks(campaign: Commands, tasks: Iterable[NewTask], batch: str | None = 
                 record_tasks(campaign, new.tasks, publication(new.priors, ranked, batch, intake.digest))
         if batch is not None and not recorded:
             record_batch(campaign, batch, str(intake.digest))
-        return Added(intake.added, intake.known, row.tasks)
+        return Added(intake.added, intake.known, row.tasks, intake.alike)
 
 
 def will_rank(config: CampaignSettings, ranked: bool, classes: int) -> bool:

@@ -57,6 +57,7 @@ class ImportRow:
     first: int = 0
     added: int = 0
     known: int = 0
+    alike: int = 0
     digest: str | None = None
     config: str | None = None
     priors: str = "[]"

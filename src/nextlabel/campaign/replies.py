@@ -8,6 +8,7 @@ from typing import Any, Literal
 from nextlabel.campaign.states import REASONS, Reason
 from nextlabel.campaign.transitions import LeaseStatus
 from nextlabel.errors import InputError, NotFoundError
+from nextlabel.prose import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +59,28 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """How many tasks were added, how many were known before, and how many there are now."""
+    """How many tasks were added, how many were known before, and how many there are now.
+
+    Tasks with the same id are one task. ``alike`` tasks have no id and the contents of another one of the same import:
+    each of them is a task of its own.
+    """
 
     added: int
     known: int
     tasks: int
+    alike: int = 0
+
+    def notes(self) -> list[str]:
+        """What became of the tasks that look like others."""
+        out = []
+        if self.known:
+            out.append(f"{counted(self.known, 'task')} had an id that was there, with the same contents: counted once.")
+        if self.alike:
+            out.append(
+                f"{counted(self.alike, 'task')} without an id had the contents of another: "
+                "each is labelled and paid for. Give ids if they are one."
+            )
+        return out
 
 
 @dataclass(frozen=True, slots=True)

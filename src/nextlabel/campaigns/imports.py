@@ -180,7 +180,7 @@ class Imports:
                 if progress is not None:
                     progress(row, 0)
             will_rank(config, ranked, len(intake.classes))
-            row.added, row.known, row.digest = intake.added, intake.known, intake.digest
+            row.added, row.known, row.alike, row.digest = intake.added, intake.known, intake.alike, intake.digest
         row.priors, row.state = json.dumps(priors), "publishing"
         self._patiently(lambda: self._store.imports.save(row))
 
@@ -207,7 +207,7 @@ class Imports:
             row.state, row.beat_at = "done", self._store.clock()
             self._patiently(lambda: self._store.imports.save(row))
         self._clear(row)
-        return Added(row.added, row.known, self._store.row(row.campaign).tasks)
+        return Added(row.added, row.known, self._store.row(row.campaign).tasks, row.alike)
 
     def _make_campaign(self, row: ImportRow) -> None:
         if row.config is None:
@@ -362,6 +362,7 @@ class ImportStatus:
     published: int
     added: int
     known: int
+    alike: int
     error: str | None
     started_at: float
     updated_at: float
@@ -378,8 +379,8 @@ def import_status(store: SqlStore, row: ImportRow) -> ImportStatus:
         else:
             published = row.added if campaign.tasks > row.first else campaign.rules.hidden
     return ImportStatus(
-        row.id, row.campaign, row.batch, row.state, row.rows, published, row.added, row.known, row.error,
-        row.started_at, row.beat_at,
+        row.id, row.campaign, row.batch, row.state, row.rows, published, row.added, row.known, row.alike,
+        row.error, row.started_at, row.beat_at,
     )  # fmt: skip
 
 

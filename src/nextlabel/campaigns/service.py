@@ -86,12 +86,12 @@ class CampaignService:
         progress: Progress | None = None,
     ) -> CampaignRow:
         """A new campaign with its first tasks, or nothing; the same id with the same settings is the same campaign."""
-        return self.create_with(config, id, read_tasks(config, tasks), progress)
+        return self.create_with(config, id, read_tasks(config, tasks), progress)[0]
 
     def create_with(
         self, config: CampaignSettings, id: str | None, tasks: Iterable[NewTask], progress: Progress | None = None
-    ) -> CampaignRow:
-        """The same, with tasks that have been checked."""
+    ) -> tuple[CampaignRow, Added]:
+        """The same, with tasks that have been checked; and what became of them."""
         name = new_campaign_id() if id is None else checked_campaign_id(id)
         if config.deadline is not None and not (id is not None and self._has_campaign(name)):
             check_deadline(config.deadline, self.clock())
@@ -101,13 +101,13 @@ class CampaignService:
                 with self.store.create(name, config, self.clock()) as state:
                     commands = Commands(state, self.table_cache, state.row.created_at)
                     commands.begin()
-                    add_tasks(commands, some, FIRST_BATCH)
+                    added = add_tasks(commands, some, FIRST_BATCH)
             elif self._has_campaign(name):
                 raise ConflictError(f"there is a campaign {name!r} already.", "Choose another id.")
             elif self.store.deletions.find(name) is not None:
                 raise taken_by_deleted(name)
             else:
-                self.imports.create(config, name, chain(some, more), FIRST_BATCH, progress)
+                added = self.imports.create(config, name, chain(some, more), FIRST_BATCH, progress)
         except ConflictError as error:
             if not self._has_campaign(name):
                 raise error from None  # it was about the tasks
@@ -115,9 +115,9 @@ class CampaignService:
                 raise ConflictError(
                     f"there is a campaign {name!r} with other settings.", "Choose another id, or change that one."
                 ) from None
-            self._add(name, some, more, FIRST_BATCH, progress)
+            added = self._add(name, some, more, FIRST_BATCH, progress)
         self.warm(name)
-        return self.store.row(name)
+        return self.store.row(name), added
 
     def _has_campaign(self, id: str) -> bool:
         try:

@@ -155,6 +155,7 @@ def create(
     if not typed["budget"]:
         raise InputError("the campaign has no budget.", "Give --budget, the number of labels that may be bought.")
     needs_service()
+    from nextlabel.campaign.new_tasks import read_tasks
     from nextlabel.campaign.settings import CampaignSettings
 
     settings = typed_settings(typed)
@@ -167,8 +168,8 @@ def create(
     with opened as first:
         config = CampaignSettings.from_dict({**settings, "show": _shown(settings.get("show"), first, score_column)})
         with service_at(db, create=True) as service, working("Adding tasks") as progress:
-            row = service.create(config, id, first or (), import_bar(first, progress))
-    read = [] if first is None else [*say_read(first.report), *say_columns(config, first, score_column)]
+            row, added = service.create_with(config, id, read_tasks(config, first or ()), import_bar(first, progress))
+    read = [] if first is None else [*say_read(first.report), *say_columns(config, first, score_column, added)]
     if as_json:
         print_json({**fields_of(row), "read": read})
     else:
@@ -250,7 +251,7 @@ def _add_tasks(
     ):
         added = service.add_tasks(id, more, progress=import_bar(more, progress))
         config = service.store.row(id).config
-    read = [*say_read(more.report), *say_columns(config, more, score_column)]
+    read = [*say_read(more.report), *say_columns(config, more, score_column, added)]
     answer(
         as_json,
         {**asdict(added), "read": read},

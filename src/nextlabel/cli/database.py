@@ -16,6 +16,7 @@ from nextlabel.errors import FileFormatError, InputError
 
 if TYPE_CHECKING:
     from nextlabel.campaign.records import ImportRow
+    from nextlabel.campaign.replies import Added
     from nextlabel.campaign.rows import CampaignRow
     from nextlabel.campaign.settings import CampaignSettings
     from nextlabel.campaigns.service import CampaignService
@@ -121,11 +122,11 @@ def import_bar(reader: TaskReader | None, progress: Callable[[float], None]) -> 
     return show
 
 
-def say_columns(config: CampaignSettings, tasks: TaskReader, score_column: str | None) -> list[str]:
-    """Tell on stderr which columns workers are not shown, and that a score was not used; returns the sentences."""
+def say_columns(config: CampaignSettings, tasks: TaskReader, score_column: str | None, added: Added) -> list[str]:
+    """Tell on stderr which columns workers are not shown, that a score was not used, and which tasks are alike."""
     from nextlabel.campaign.settings import columns_notes
 
-    notes = columns_notes(config.show, tasks.columns, score_column)
+    notes = [*columns_notes(config.show, tasks.columns, score_column), *added.notes()]
     for note in notes:
         say(note)
     return notes

@@ -237,7 +237,8 @@ def task_batches(campaign: str, tasks: Any, score_column: str | None, key: str, 
 
 def added(replies: Sequence[Added]) -> Added:
     """What all batches have added together."""
-    return Added(sum(one.added for one in replies), sum(one.known for one in replies), replies[-1].tasks)
+    new, known, alike = (sum(getattr(one, name) for one in replies) for name in ("added", "known", "alike"))
+    return Added(new, known, replies[-1].tasks, alike)
 
 
 def add_predictions(campaign: str, model: str, predictions: Any, *, cost: float = 0.0) -> Call[AddedPredictions]:

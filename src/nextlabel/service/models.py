@@ -371,6 +371,7 @@ CampaignsResponse = _list("CampaignsResponse", "All campaigns, newest first.", c
 AddedResponse = _model(
     Added,
     "How many tasks were added, how many were known before, and how many there are now.",
+    alike=_described(int, "Tasks without an id with the contents of another one: each is a task of its own"),
     read=_described(list[str], "How the body was read: what was guessed, and rows that were left out"),
 )
 
@@ -384,6 +385,7 @@ ImportResponse = _model(
     ImportStatus,
     "An import of tasks: ``staging`` until all of them have been checked, ``publishing`` until they are there.",
     rows=_described(int, "Tasks that were read"),
+    alike=_described(int, "Tasks without an id with the contents of another one: each is a task of its own"),
     published=_described(int, "New tasks that are in the log; workers get them when all are"),
     error=_described(str | None, "Why nothing was added"),
 )

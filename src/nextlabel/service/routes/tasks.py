@@ -100,7 +100,7 @@ async def add_tasks(
             added = campaign_service.add_tasks(id, chain([first], tasks), key, progress)
             config = campaign_service.store.row(id).config
             notes = columns_notes(config.show, reader.columns, columns.score_column)
-            return to_json(added, read=[*reader.report.sentences(), *notes])
+            return to_json(added, read=[*reader.report.sentences(), *notes, *added.notes()])
 
     if prefer is None or "respond-async" not in prefer.lower():
         return await to_thread.run_sync(take_in)

@@ -14,7 +14,7 @@ from nextlabel.campaign.events import Event
 from nextlabel.campaign.notices import Notice
 from nextlabel.campaign.rates import arrival_rate, completion_rate, lease_seconds
 from nextlabel.campaign.rows import CampaignRow, LeaseRow, TaskRow
-from nextlabel.campaign.settings import CampaignSettings
+from nextlabel.campaign.settings import CampaignSettings, shown_payload
 from nextlabel.campaign.states import REASONS
 from nextlabel.campaigns import service
 from nextlabel.campaigns.certificate import Certificate
@@ -157,10 +157,14 @@ def fingerprints(parts: dict[str, str], charts: dict[str, Any]) -> dict[str, str
     return {name: hashlib.sha256(text.encode()).hexdigest()[:10] for name, text in texts.items()}
 
 
-def payload_summary(payload: Any) -> str:
-    """The beginning of what workers see."""
-    text = payload.get("text", next(iter(payload.values()))) if isinstance(payload, dict) and payload else payload
-    words = " ".join((text if isinstance(text, str) else json.dumps(text, ensure_ascii=False)).split())
+def payload_summary(payload: Any, key: str = "") -> str:
+    """The beginning of what workers see of a payload: its text, or all of its columns but the one with the id."""
+    texts = [payload]
+    if isinstance(payload, dict) and payload:
+        texts = [payload["text"]] if "text" in payload else [one for one in payload.values() if str(one) != key]
+    words = " ".join(
+        " ".join((one if isinstance(one, str) else json.dumps(one, ensure_ascii=False)).split()) for one in texts
+    )
     return words if len(words) <= LONGEST_SUMMARY else words[: LONGEST_SUMMARY - 1] + "…"
 
 
@@ -215,7 +219,8 @@ def _hardest(
             said.setdefault(lease.task, []).append(lease)
     return [
         {
-            "number": task.number, "summary": payload_summary(task.payload), "result": result,
+            "number": task.number, "result": result,
+            "summary": payload_summary(shown_payload(row.config.show, task.payload), task.key),
             "said": said.get(task.number, []),
         }
         for task, result in zip(tasks, results, strict=True)

@@ -37,5 +37,21 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
+// Times are sent in UTC, as pages without scripts show them, and shown here in the time zone of whoever reads.
+for (const field of document.querySelectorAll('input[type="datetime-local"]')) {
+  const sent = Object.assign(document.createElement("input"), { type: "hidden", name: field.name, value: field.value });
+  const note = field.closest("label").querySelector(".muted");
+  field.removeAttribute("name");
+  if (field.value) {
+    const at = new Date(`${field.value}Z`);
+    field.value = new Date(at - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+  }
+  field.addEventListener("input", () => {
+    sent.value = field.value ? new Date(field.value).toISOString().slice(0, 16) : "";
+  });
+  field.after(sent);
+  note.textContent = note.textContent.replace("UTC", `${Intl.DateTimeFormat().resolvedOptions().timeZone} time`);
+}
+
 ago();
 setInterval(ago, 10_000);

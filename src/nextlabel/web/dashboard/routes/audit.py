@@ -6,6 +6,7 @@ from anyio import to_thread
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
+from nextlabel.campaign.settings import shown_payload
 from nextlabel.errors import InputError, NextlabelError, NotAllowedError, NotFoundError
 from nextlabel.service.app_state import link_base, link_warning
 from nextlabel.service.auth import CampaignId
@@ -68,5 +69,5 @@ def _page(request: Request, id: str, problem: str = "", status: int = 200) -> Re
         standing=service.guarantees.status(id) if promised else None,
         link=link_url(base, token) if token else "", warning=link_warning(base),
         drawn=len(items), answered=sum(one.label is not None for one in items), item=following,
-        fields=[] if following is None else fields_of(following.payload),
+        fields=[] if following is None else fields_of(shown_payload(row.config.show, following.payload)),
     )  # fmt: skip

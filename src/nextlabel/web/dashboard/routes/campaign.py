@@ -17,7 +17,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response, Stream
 from nextlabel.campaign.commands import SAMPLE, Commands
 from nextlabel.campaign.results import belief, label_counts, results_of
 from nextlabel.campaign.rows import CampaignRow
-from nextlabel.campaign.settings import ALL, CampaignSettings, columns_of, is_shown, looks_personal
+from nextlabel.campaign.settings import ALL, CampaignSettings, columns_of, is_shown, looks_personal, shown_payload
 from nextlabel.campaign.states import STANDINGS, Standing
 from nextlabel.campaigns import service
 from nextlabel.campaigns.service import CampaignService
@@ -247,6 +247,7 @@ def _task_page(request: Request, campaign: str, number: int, problem: str = "", 
         truth, counts = belief(row.config, classes[task.class_number], task.labels, task.node)
     else:
         truth, counts = beliefs[number], label_counts(row.config, task.node)
+    shown = shown_payload(row.config.show, task.payload)
     return page(
         "dashboard/task.html",
         status,
@@ -255,10 +256,14 @@ def _task_page(request: Request, campaign: str, number: int, problem: str = "", 
         title=title_of(row),
         row=row,
         task=task,
-        fields=fields_of(task.payload),
+        fields=fields_of(shown),
+        hidden=fields_of({name: task.payload[name] for name in task.payload if name not in shown})
+        if isinstance(task.payload, dict)
+        else [],
         result=results_of(row, classes, [task], beliefs, dashboard.app.campaign_service.guarantees.final(row))[0],
         beliefs=list(zip(row.config.labels, (float(p) for p in truth), counts, strict=True)),
         leases=dashboard.store.leases(id, [number]),
+        dropped_models=row.rules.dropped_models,
     )
 
 

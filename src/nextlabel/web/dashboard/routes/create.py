@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import IO, Annotated, Any, Literal
@@ -15,9 +15,10 @@ from starlette.datastructures import UploadFile
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from nextlabel.campaign.declaration import MOST_ANSWERS, declared
-from nextlabel.campaign.intake import SeenKeys
-from nextlabel.campaign.new_tasks import LONGEST_KEY, NewTask, read_task
+from nextlabel.campaign.new_tasks import NewTask, read_task
 from nextlabel.campaign.records import ImportRow
+from nextlabel.campaign.replies import Added
+from nextlabel.campaign.rows import CampaignRow
 from nextlabel.campaign.settings import CampaignSettings, is_shown, looks_personal
 from nextlabel.campaigns.imports import Progress, import_status
 from nextlabel.campaigns.service import CampaignService
@@ -41,8 +42,8 @@ CURVE_WAIT_S, SCORES = 20.0, 2000
 #: Seconds after which the page of an import is loaded again.
 RELOAD_S = 2
 
-#: Labels per task in the suggested budget; rows whose ids are compared with the earlier ones at once.
-LABELS_PER_TASK, ROWS = 3, 1000
+#: Labels per task in the suggested budget.
+LABELS_PER_TASK = 3
 
 #: The policy of a campaign whose labels have a cost: the usual one spends its budget.
 PRICED_POLICY = "index"
@@ -96,15 +97,15 @@ async def create(upload: str, request: Request) -> Response:
 
     def run(progress: Progress) -> str:
         with dashboard.uploads.open(kept) as file:
-            id = create_campaign(app_state(request).campaign_service, kept, file, form, progress)
+            made, added = create_campaign(app_state(request).campaign_service, kept, file, form, progress)
         dashboard.uploads.drop(kept)
-        return id
+        return _made(made.id, added.known, added.alike)
 
     when_refused(request, lambda problem: _page(kept, form, None, problem, 422))
     begun = await to_thread.run_sync(in_background, run)
     if isinstance(begun, ImportRow):
         return RedirectResponse(f"/new/{kept.id}/import/{begun.id}", 303)
-    return RedirectResponse(f"/campaigns/{begun}/links?made=1", 303)
+    return RedirectResponse(begun, 303)
 
 
 @router.get("/new/{upload}/import/{id}")
@@ -115,7 +116,7 @@ def importing(upload: str, id: str, request: Request) -> Response:
     if row is None:
         raise NotFoundError("there is no such import.", "Look for the campaign in the list.")
     if row.state == "done":
-        return RedirectResponse(f"/campaigns/{row.campaign}/links?made=1", 303)
+        return RedirectResponse(_made(row.campaign, row.known, row.alike), 303)
     name = "" if row.state != "failed" else dashboard.uploads.find(upload).name
     headers = {} if row.state == "failed" else {"Refresh": str(RELOAD_S)}
     one = import_status(dashboard.store, row)
@@ -152,6 +153,11 @@ async def curve(
             "why": found.why,
         }
     )
+
+
+def _made(campaign: str, known: int, alike: int) -> str:
+    """The address of a new campaign's links, which say what became of items that look alike."""
+    return f"/campaigns/{campaign}/links?made=1&known={known}&alike={alike}"
 
 
 def _scores(dashboard: DashboardState, upload: UploadedFile, column: str) -> list[float]:
@@ -233,8 +239,14 @@ class CampaignForm:
         if given["deadline"] is not None and given["deadline"] <= now:
             raise InputError("the deadline is in the past.", "Give a later one, or leave it empty.")
         cost = given["label_cost"]
-        if not 0 <= cost < 1:  # a share of what a correct task is worth: at 1 or more no label would be bought
-            raise InputError(f"label cost {cost:g} is not a number from 0 to 1.", "Give e.g. 0.02, or leave it empty.")
+        answers = max(len(given["labels"]), 2)
+        most = 1 - 1 / answers  # guessing is right once in so many answers
+        if not 0 <= cost < most:
+            raise InputError(
+                f"no label can add {cost:g} to the chance that its item is right: with {answers} labels all of them "
+                f"together add at most {most:.2g}.",
+                "Give e.g. 0.02, or leave it empty. What you pay workers goes into Pay per label.",
+            )
         if given["answer"] == "rating":
             del given["labels"]  # they are the steps of the scale
         policy = PRICED_POLICY if cost > 0 else declared("policy").default
@@ -255,44 +267,28 @@ def create_campaign(
     file: IO[bytes],
     form: CampaignForm,
     progress: Progress | None = None,
-) -> str:
-    """Create the campaign and return its id."""
+) -> tuple[CampaignRow, Added]:
+    """Create the campaign; and what became of its items."""
     now = campaign_service.clock()
     config = form.settings(now)
     form.check_columns(upload)
     if form.score_column and config.answers != 2:
         raise InputError("a model's score needs two labels.", "Choose no score, or give two labels.")
-    return campaign_service.create_with(config, None, _tasks(config, file, form), progress).id
+    return campaign_service.create_with(config, None, _tasks(config, file, form), progress)
 
 
 def _tasks(config: CampaignSettings, file: IO[bytes], form: CampaignForm) -> Iterator[NewTask]:
     table = DelimitedTable(file, "the file")
     place = {name: n for n, name in enumerate(table.columns)}
-    rows, with_id = iter(table), form.id_column
-    with closing(SeenKeys()) as seen:
-        while some := list(islice(rows, ROWS)):
-            keys = [cells[place[with_id]].strip() for _, cells in some] if with_id else []
-            earlier = {key: int(row) for key, row in seen.find(keys).items()}
-            new: dict[str, int] = {}
-            for number, (row, cells) in enumerate(some):
-                given: dict[str, Any] = {"payload": dict(zip(table.columns, cells, strict=True))}
-                if GOLD in place and GOLD not in form.shown:
-                    given["gold"] = given["payload"].pop(GOLD)
-                if with_id:
-                    key = keys[number]
-                    _check_key(key, row, earlier.get(key, new.get(key)))
-                    given["id"], new[key] = key, row
-                if form.score_column:
-                    given["score"] = with_point(cells[place[form.score_column]])
-                yield _read_row(config, given, row)
-            seen.add([(key, str(row).encode()) for key, row in new.items()])
-
-
-def _check_key(key: str, row: int, earlier: int | None) -> None:
-    if not 0 < len(key) <= LONGEST_KEY:
-        raise InputError(f"row {row:,} has no id, or one of more than {LONGEST_KEY} characters.", "Correct it.")
-    if earlier is not None:
-        raise InputError(f"row {row:,} has the id {key[:60]!r} of row {earlier:,}.", "Give each its own.")
+    for row, cells in table:
+        given: dict[str, Any] = {"payload": dict(zip(table.columns, cells, strict=True))}
+        if GOLD in place and GOLD not in form.shown:
+            given["gold"] = given["payload"].pop(GOLD)
+        if form.id_column:
+            given["id"] = cells[place[form.id_column]]
+        if form.score_column:
+            given["score"] = with_point(cells[place[form.score_column]])
+        yield _read_row(config, given, row)
 
 
 def _read_row(config: CampaignSettings, given: dict[str, Any], row: int) -> NewTask:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from io import BytesIO
 from typing import Annotated
 
@@ -11,6 +12,7 @@ from fastapi import APIRouter, Query, Request
 from starlette.datastructures import FormData, UploadFile
 from starlette.responses import RedirectResponse, Response
 
+from nextlabel.campaign.replies import Added
 from nextlabel.campaign.webhooks import TYPES
 from nextlabel.errors import InputError
 from nextlabel.integrations import mturk, prolific
@@ -33,12 +35,13 @@ MAX_LINKS = 1000
 
 #: Visits that the page shows.
 SHOWN = 200
+Count = Annotated[int, Query(ge=0, le=10**9)]
 
 
 @router.get("/campaigns/{campaign}/links")
-def links_page(campaign: CampaignId, request: Request, made: str = "") -> Response:
+def links_page(campaign: CampaignId, request: Request, made: str = "", known: Count = 0, alike: Count = 0) -> Response:
     """The link for platforms, and a form for personal links."""
-    return _links_page(request, campaign, new=bool(made))
+    return _links_page(request, campaign, new=bool(made), notes=Added(0, known, 0, alike).notes())
 
 
 @router.post("/campaigns/{campaign}/links")
@@ -93,6 +96,7 @@ def _links_page(
     problem: str = "",
     done: str = "",
     new: bool = False,
+    notes: Sequence[str] = (),
     status: int = 200,
 ) -> Response:
     state, id = app_state(request), campaign
@@ -100,7 +104,7 @@ def _links_page(
     join = link_url(link_base(request), state.links.join_token(id))
     return page(
         "dashboard/links.html", status, row=row, title=title_of(row), given=text, links=links or [], problem=problem,
-        done=done, new=new, join=join, prolific=prolific.Prolific().link(join), platforms=PLATFORMS,
+        done=done, new=new, notes=notes, join=join, prolific=prolific.Prolific().link(join), platforms=PLATFORMS,
         warning=link_warning(join),
     )  # fmt: skip
 

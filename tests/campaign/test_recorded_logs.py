@@ -42,7 +42,7 @@ def test_a_log_replays_to_the_same_state(path: Path, kind: str, tmp_path: Path) 
         chances = result.pop("probabilities")
         assert chances[result["label"]] == result["probability"] == max(chances.values())
         assert result.pop("probability") == pytest.approx(before.pop("probability"), rel=1e-9)
-        assert result.pop("source") == "labels"
+        assert result.pop("source") == "labels" and result.pop("interval") is None
         assert result == before
     had_score = [task.pop("score") is not None for task in then["tasks"]]  # of ranked tasks, those that had room
     assert had_score == (room if then["row"]["rules"]["ranked"] else [False] * len(room))
@@ -58,5 +58,10 @@ def test_a_log_replays_to_the_same_state(path: Path, kind: str, tmp_path: Path) 
     assert now["row"]["rules"].pop("paused_because") == ""  # nor a target
     assert now["row"]["config"].pop("at_most_wrong") is None and now["row"]["config"].pop("sure") == 0.95
     assert [now["row"]["config"].pop(name) for name in ("expert_cost", "stop_at", "features")] == [None] * 3
-    assert [now["row"]["config"].pop(name) for name in ("answer", "scale", "loss")] == ["choice", "", "squared"]
+    assert [now["row"]["config"].pop(name) for name in ("answer", "scale", "range", "loss")] == [
+        "choice",
+        "",
+        "",
+        "squared",
+    ]
     assert now == then

@@ -89,9 +89,9 @@ def test_the_command_line_says_the_same(
         ({"answer": "rating", "scale": "5..1"}, "2 to 26 steps"),
         ({"answer": "rating", "scale": "1..100"}, "2 to 26 steps"),
         ({"answer": "rating", "scale": "five"}, "'five' is not a range"),
-        ({"answer": "rating", "labels": ["no", "yes"]}, "labels of ratings are the steps of the scale 1..5"),
-        ({"scale": "1..5"}, "a choice has no scale"),
-        ({"loss": "absolute"}, "a choice has no loss"),
+        ({"answer": "rating", "labels": ["no", "yes"]}, "answers on the scale 1..5 have no other labels"),
+        ({"scale": "1..5"}, "scale only has an effect with answer rating"),
+        ({"loss": "absolute"}, "loss only has an effect with answer rating"),
         ({"answer": "melody"}, "is not one of"),
     ],
 )
@@ -120,5 +120,5 @@ def test_the_form_of_the_browser() -> None:
     sent = {"budget": "10", "labels": "no\nyes", "answer": "rating", "scale": "1..7"}
     assert CampaignForm.read(sent, ["text"]).settings(0.0).labels == tuple("1234567")
     assert CampaignForm.read({**sent, "answer": "", "scale": ""}, ["text"]).settings(0.0).labels == ("no", "yes")
-    with pytest.raises(nl.errors.InputError, match="a choice has no scale"):
+    with pytest.raises(nl.errors.InputError, match="scale only has an effect with answer rating"):
         CampaignForm.read({**sent, "answer": ""}, ["text"]).settings(0.0)

@@ -18,7 +18,7 @@ SMALL = ["--tasks", "3", "--budget", "4"]
 #: Flags of one meaning whose help text says more in some command: a default, or what the flag goes with.
 SAID_DIFFERENTLY = {
     "--answers", "--arrival-rate", "--at-most-wrong", "--audits", "--budget", "--label-cost", "--labels-per-task",
-    "--accuracy", "--answer", "--expert-cost", "--features", "--loss", "--method", "--record", "--scale",
+    "--accuracy", "--answer", "--expert-cost", "--features", "--loss", "--method", "--range", "--record", "--scale",
     "--most-labels", "--out", "--policy", "--prior", "--replications", "--save", "--score-column", "--seed",
     "--strength", "--sure", "--tasks", "--threshold", "--gold", "--turn-away", "--model", "--url",
 }  # fmt: skip

@@ -88,7 +88,7 @@ def test_a_rating_minimises_its_loss() -> None:
         rating = nl.results.Rating(-3, 3, loss)
         best = rating.best(beliefs)
         at = np.array([[p @ np.abs(rating.steps - s) ** power for s in rating.steps] for p in beliefs])
-        assert at[np.arange(300), (best + 3).astype(int)] == pytest.approx(at.min(axis=1), abs=1e-12)
+        assert at[np.arange(300), best] == pytest.approx(at.min(axis=1), abs=1e-12)
     sums = nl.results.Rating(1, 5).beliefs(np.array([-4.0, 3.1, 9.0]), np.array([0.5, 1.0, 0.0]))
     assert sums.sum(axis=1) == pytest.approx(1.0) and sums[0, 0] == sums[2, 4] == 1.0
 
@@ -140,7 +140,7 @@ def test_the_command(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["labels.csv", "--answer", "number", "--range", "0..50"], "outside the range 0..50"),
         (["labels.csv", "--answer", "number", "--range", "9"], "'9' is not a range"),
         (["labels.csv", "--answer", "number", "--range", "9..1"], "from 9 to 1"),
-        (["labels.csv", "--answer", "number", "--scale", "1..5"], "--scale only has an effect with --answer rating"),
+        (["labels.csv", "--answer", "number", "--scale", "1..5"], "scale only has an effect with answer rating"),
         (["labels.csv", "--answer", "number", "--budget", "50"], "--budget only has an effect with --answer choice"),
         (["words.csv", "--answer", "number"], "'bad' is no number"),
         (["labels.csv", "--answer", "rating"], "outside the scale 1..5"),

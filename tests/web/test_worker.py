@@ -15,6 +15,7 @@ import pytest
 from playwright.sync_api import Browser, Page, Request, Route, expect
 
 from browser import DESKTOP, PHONE, at, check_accessible, chromium, context
+from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.table_cache import TableCache
 from nextlabel.errors import InputError, TablesPendingError
 from nextlabel.service.settings import ServiceSettings
@@ -128,12 +129,16 @@ def test_what_is_no_address(value: str) -> None:
     assert not is_address(value)
 
 
+def named(*labels: str) -> CampaignSettings:
+    return CampaignSettings(budget=1, labels=labels)
+
+
 def test_keys_are_digits_and_letters_of_their_own() -> None:
-    assert [choice.keys for choice in choices(("no", "yes"))] == [("1", "n"), ("2", "y")]
-    assert [choice.keys for choice in choices(("same", "Cat", "cow", "undo", "9"))] == [
+    assert [choice.keys for choice in choices(named("no", "yes"))] == [("1", "n"), ("2", "y")]
+    assert [choice.keys for choice in choices(named("same", "Cat", "cow", "undo", "9"))] == [
         ("1",), ("2",), ("3",), ("4",), ("5",)
     ]  # fmt: skip
-    many = choices(tuple("abcdefghijklm"))
+    many = choices(named(*"abcdefghijklm"))
     assert many[8].keys == ("9", "i")
     assert many[9].keys == ("j",)
 

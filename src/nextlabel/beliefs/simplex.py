@@ -39,7 +39,7 @@ def nodes_of(answers: int, depth: int) -> int:
 
 def deepest(answers: int, most_nodes: int = MOST_NODES) -> int:
     """The last level of the largest lattice that is worth its time and room."""
-    if answers == 2:
+    if answers <= 2:
         return DEEPEST
     depth = 1
     while nodes_of(answers, depth + 1) <= most_nodes:

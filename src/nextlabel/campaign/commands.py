@@ -131,14 +131,14 @@ class Commands:
 
     def tell(self, id: str, label: object, worker: str | None = None, comment: str | None = None) -> Receipt:
         """The answer to a lease; a late one is kept, and counted if the budget allows."""
-        answer, said = self.state.row.config.number_of(label), comment_data(checked_comment(comment))
+        answer, said = self.state.row.config.answer_type.number_of(label), comment_data(checked_comment(comment))
         self.expire()
         lease = self._own_lease(id, worker)
         status = after(lease.status, "tell")
         row = self.state.row
         if status is None:
             if lease.label != answer:
-                earlier = row.config.labels[lease.label or 0]
+                earlier = row.config.answer_type.name_of(lease.label or 0)
                 raise ConflictError(
                     f"the lease was answered with {earlier!r} before.", "Undo that answer first, or leave it."
                 )
@@ -406,7 +406,7 @@ class Commands:
     def stop_at_target(self) -> None:
         """Pause the campaign if the expected accuracy, audited where there is an audit, has reached ``stop_at``."""
         row = self.state.row
-        target = row.config.stop_at
+        target, answers = row.config.stop_at, row.config.answer_type
         if target is None or not row.kept or row.state != "open":
             return
         gold, beliefs = self.state.pool.tasks.gold[: row.tasks], self.beliefs()
@@ -417,12 +417,12 @@ class Commands:
             truth[task] = answer
         known = asked & (truth >= 0)
         expected, name = (
-            float(row.config.certainty(beliefs[asked]).mean()),
+            float(answers.certainty(beliefs[asked]).mean()),
             "The workers' agreement (no audit has corrected it)",
         )
         if known.any():
-            right = row.config.best(beliefs[known]) == truth[known]
-            found = estimate(row.config.certainty(beliefs[asked]), known[asked], right, 0.95)
+            right = answers.agrees(answers.best(beliefs[known]), truth[known])
+            found = estimate(answers.certainty(beliefs[asked]), known[asked], right, 0.95)
             expected, name = found.accuracy, f"The audited accuracy ({counted(found.audited, 'item')})"
         elif self.state.crowd is not None:
             expected = min(expected, self.state.crowd.history[-1][1]) if self.state.crowd.history else expected
@@ -565,7 +565,7 @@ class Commands:
         )
 
     def _receipt(self, lease: LeaseRow) -> Receipt:
-        name = None if lease.label is None else self.state.row.config.labels[lease.label]
+        name = None if lease.label is None else self.state.row.config.answer_type.name_of(lease.label)
         until = lease.expires_at if lease.status in (LEASED, LABELLED) else None
         return Receipt(lease.id, self.state.source.text(lease.task)[0], lease.status, name, lease.counted, until)
 

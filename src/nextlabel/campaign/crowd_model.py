@@ -25,7 +25,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -37,19 +37,21 @@ from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.rows import CampaignRow, WorkerRow, lease_number
 from nextlabel.campaign.settings import ALL, CampaignSettings, columns_of
+from nextlabel.crowd.answers import Z95, Answer, Choice, Number, Rating
 from nextlabel.crowd.audit import exact_interval
 from nextlabel.crowd.controls import Contradiction, contradiction, held_out
 from nextlabel.crowd.expected import DRAWS, ExpectedAccuracy, expected_accuracy, usual_share
 from nextlabel.crowd.fit import CrowdLabels
 from nextlabel.crowd.learner import expected_jointly, learn_jointly
 from nextlabel.crowd.noise import answers_at_random
-from nextlabel.crowd.numbers import NumberLabels, fit_numbers
+from nextlabel.crowd.numbers import NumberFit, NumberLabels, fit_numbers
 from nextlabel.crowd.prior import CrowdPrior
 from nextlabel.errors import InputError
 from nextlabel.files.features import Features, read_features
 from nextlabel.files.tables import NamedColumns
 from nextlabel.policies.allocation import Outlook, Refusal
 from nextlabel.policies.crowd.allocator import LEAST, GrowingCrowd
+from nextlabel.policies.crowd.numbers import NumberCrowd
 from nextlabel.version import __version__
 
 if TYPE_CHECKING:
@@ -92,6 +94,7 @@ class CrowdSnapshot:
     stranger (C, C)     the same of somebody who has not come yet
     labels   (W,)       labels of theirs that count, ``agreeing`` of them with the likeliest truth
     answers  --         these labels one by one: task, worker, answer
+    kind     --         what an answer is; of numbers there are no shares, tilts and channels
     history  --         (labels, expected accuracy, ends of its interval) at the refits so far
     word     (K, C)     what a learner says of each task, by ``bits`` per task; None without one
     ======== ========== ===================================================================================
@@ -114,6 +117,7 @@ class CrowdSnapshot:
     agreeing: Ints
     answers: CrowdLabels
     history: tuple[tuple[int, float, float, float], ...]
+    kind: Answer
     word: Floats | None = None
     bits: float = 0.0
 
@@ -125,6 +129,10 @@ class CrowdSnapshot:
         known truths contradict the model, it is the share of the known tasks that would be right if they were not
         known (``crowd.controls``), with its exact interval.
         """
+        if isinstance(self.kind, Number):
+            sure = self.kind.certainty(self.beliefs[self.gold < 0])
+            mean, spread = float(sure.mean()), Z95 * float(np.sqrt((sure * (1.0 - sure)).sum())) / max(len(sure), 1)
+            return ExpectedAccuracy(mean, max(mean - spread, 0.0), min(mean + spread, 1.0), 0.0)
         if self.contradiction is not None:
             one = held_out(self.answers, self.seen, self.shares, self.gold)
             known = np.unique(self.answers.task[one.rows])
@@ -138,7 +146,9 @@ class CrowdSnapshot:
     @cached_property
     def contradiction(self) -> Contradiction | None:
         """How known truths contradict the model, if they do; not for ratings, which are rarely right to the point."""
-        return contradiction(self.answers, self.seen, self.shares, self.gold) if len(self.seen) else None
+        if not isinstance(self.kind, Choice):
+            return None
+        return contradiction(self.answers, self.seen, self.shares, self.gold)
 
     @property
     def expected_accuracy(self) -> float:
@@ -155,8 +165,10 @@ class CrowdModel:
     """Tasks and workers of one campaign as of event ``seq``, chosen by plan ``version`` since the last refit."""
 
     def __init__(self, config: CampaignSettings) -> None:
-        workers, self._rating = workers_of(config), config.rating
-        self.crowd = GrowingCrowd(start_of(config.default_prior), config.policy, config.seed, workers)
+        self.kind = config.answer_type
+        self.crowd = self._first_crowd(config)
+        #: Of ratings and numbers, what the last refit has learnt of workers and items.
+        self.fit: NumberFit | None = None
         self._usual = np.log(start_of(config.default_prior))
         self.workers: dict[str, int] = {}
         self.seq = self.version = 0
@@ -185,6 +197,9 @@ class CrowdModel:
         self.learner: dict[str, Any] | None = None
         self._word: tuple[Floats, Floats] | None = None
         self._features: list[Features] = []  # read so far, shared with the shadow
+
+    def _first_crowd(self, config: CampaignSettings) -> GrowingCrowd:
+        return GrowingCrowd(start_of(config.default_prior), config.policy, config.seed, workers_of(config))
 
     # Following the log ------------------------------------------------------------------------------------------
 
@@ -229,7 +244,7 @@ class CrowdModel:
 
     def _copy(self) -> CrowdModel:
         """A shadow of the model, which learns nothing before its next refit."""
-        copy = object.__new__(CrowdModel)
+        copy = object.__new__(type(self))
         copy.__dict__.update(self.__dict__)
         copy.crowd, copy.workers, copy.begun, copy.shadow = deepcopy(self.crowd), dict(self.workers), None, None
         copy.turned_by, copy._visits = dict(self.turned_by), dict(self._visits)
@@ -497,7 +512,7 @@ class CrowdModel:
         point = [float(data["labels"]), *(round(float(x), 5) for x in expected[:3])]
         return {
             "workers": len(self.workers),
-            "shares": [round(float(p), 6) for p in self.crowd.start],
+            "shares": [round(float(p), 6) for p in self._shares],
             "history": [*_thinned(history), point],
         }
 
@@ -506,18 +521,32 @@ class CrowdModel:
         return self.begun is not None and now < self.begun.at + PATIENCE_S
 
     def _refit(self, log: CampaignState, data: dict[str, Any]) -> None:
-        crowd = self.crowd
-        if data["tasks"] > crowd.tasks:
-            classes = np.asarray(log.task_classes(crowd.tasks, data["tasks"]), dtype=np.int64)
-            config, new = log.row.config, len(classes)
-            limits = np.full(new, config.most_labels), np.full(new, config.most_in_flight)
-            crowd.add_tasks(self.tilts(log.classes)[classes], *limits)
-        self._hear(log, data.get("learner"))
-        arrivals = data.get("arrivals")
-        crowd.learn(data["version"], data["given"], data["left"], arrivals, data.get("expert", 0.0))
-        self._turns_away, self.serves_all = arrivals is not None, False
+        if data["tasks"] > self.crowd.tasks:
+            self._add_tasks(log, data["tasks"])
+        if isinstance(self.kind, Number | Rating):
+            labels = self._labels_that_count(len(self.crowd.gold))
+            self.fit = fit_numbers(self._numbers(labels), self.kind) if len(labels.task) else None
+        self._learn(log, data)
+        self._turns_away, self.serves_all = data.get("arrivals") is not None, False
         self.version, self._due, self._budget = data["version"], data["next"], data["budget"]
         self._labels, self.missed, self._revised = data["labels"], None, False
+
+    def _add_tasks(self, log: CampaignState, tasks: int) -> None:
+        classes = np.asarray(log.task_classes(self.crowd.tasks, tasks), dtype=np.int64)
+        config, new = log.row.config, len(classes)
+        limits = np.full(new, config.most_labels), np.full(new, config.most_in_flight)
+        self.crowd.add_tasks(self.tilts(log.classes)[classes], *limits)
+
+    def _learn(self, log: CampaignState, data: dict[str, Any]) -> None:
+        self._hear(log, data.get("learner"))
+        arrivals, expert = data.get("arrivals"), data.get("expert", 0.0)
+        self.crowd.learn(data["version"], data["given"], data["left"], arrivals, expert)
+
+    def _numbers(self, labels: CrowdLabels) -> NumberLabels:
+        """Labels of ratings or numbers as numbers."""
+        assert isinstance(self.kind, Number | Rating)
+        task, worker, answer, tasks, people, _ = labels
+        return NumberLabels(task, worker, self.kind.value_of(answer), tasks, people)
 
     def tilts(self, classes: Sequence[Prior]) -> Floats:
         """(classes, C) log beliefs of tasks of each class, less those of a usual task."""
@@ -528,10 +557,7 @@ class CrowdModel:
     @property
     def nbytes(self) -> int:
         """Bytes in memory, about, those of the shadow included."""
-        campaign = self.crowd.campaign
-        parts = (*campaign, *campaign.state, *campaign.bins, *campaign.history, self.crowd.offsets)
-        own = sum(part.nbytes for part in parts if isinstance(part, np.ndarray))
-        return own + (0 if self.shadow is None else self.shadow.nbytes)
+        return self.crowd.nbytes + (0 if self.shadow is None else self.shadow.nbytes)
 
     def people_who_came(self, workers: Sequence[WorkerRow]) -> int:
         """Workers who have been given a task, counted once for each version: models that only predict are none."""
@@ -553,7 +579,7 @@ class CrowdModel:
             crowd, labels = self.crowd, self._labels_that_count(len(self.crowd.gold))
             at_random = answers_at_random(*labels[:3], crowd.campaign.state.logp, crowd.channels[: crowd.people])
             found = None
-            if self._rating is None:
+            if isinstance(self.kind, Choice):
                 found = contradiction(labels, self._seen[: crowd.people], crowd.start, crowd.gold)
             self._judged = self.version, at_random, 0 if found is None else found.tasks
         return self._judged[1:]
@@ -563,6 +589,10 @@ class CrowdModel:
         came = np.flatnonzero(history.answer[: self.crowd.entries] >= 0)
         task, worker, answer = history.task[came], history.worker[came], history.answer[came]
         return CrowdLabels(task, worker, answer, tasks, self.crowd.people, len(self._usual))
+
+    @property
+    def _shares(self) -> Floats:
+        return self.crowd.start
 
     @property
     def _seen(self) -> Floats:
@@ -589,10 +619,9 @@ class CrowdModel:
         bare[crowd.tasks :] = True  # until the next refit
         odds = shares * np.exp(tilt[bare])
         beliefs[bare] = odds / odds.sum(axis=1, keepdims=True)
-        if self._rating is not None and len(task):
+        if isinstance(self.kind, Rating) and self.fit is not None:
             rated = np.flatnonzero(~bare)
-            fit = fit_numbers(NumberLabels(task, worker, self._rating.numbers[answer], tasks, people), self._rating)
-            beliefs[rated] = self._rating.beliefs(fit.estimate, fit.sd)[rated]
+            beliefs[rated] = self.kind.beliefs(*self.fit.read(self._numbers(answers)))[rated]
         gold = _padded(crowd.gold[: min(tasks, len(crowd.gold))], tasks, -1)
         known = np.flatnonzero(gold >= 0)
         beliefs[known] = np.eye(len(shares))[gold[known]]
@@ -608,12 +637,13 @@ class CrowdModel:
             prior=crowd.prior,
             draws=draws,
             workers=tuple(self.workers),
-            seen=self._seen[: people if self._rating is None else 0],
+            seen=self._seen[:people],
             channels=crowd.channels[:people].copy(),
             stranger=crowd.channels[people].copy(),
             labels=np.bincount(worker, minlength=people)[:people],
             agreeing=np.bincount(worker, agree, minlength=people)[:people].astype(np.int64),
             answers=answers,
+            kind=self.kind,
             history=tuple((int(n), mean, low, high) for n, mean, low, high in self.history),
             word=self._all_words(shares, tasks),
             bits=self.learner["bits"] if self.learner else 0.0,
@@ -625,6 +655,62 @@ class CrowdModel:
             return None
         known = self._word[0][:tasks]
         return np.vstack([known, np.tile(shares, (tasks - len(known), 1))])
+
+
+class NumberModel(CrowdModel):
+    """The same of a campaign for numbers: its crowd has precisions in the place of channels."""
+
+    def _first_crowd(self, config: CampaignSettings) -> GrowingCrowd:
+        return cast(GrowingCrowd, NumberCrowd(config.seed))  # the same steps, other beliefs
+
+    @property
+    def numbers(self) -> NumberCrowd:
+        """Items and workers."""
+        return cast(NumberCrowd, self.crowd)
+
+    def _add_tasks(self, log: CampaignState, tasks: int) -> None:
+        config, new = log.row.config, tasks - self.numbers.tasks
+        self.numbers.add_tasks(new, config.most_labels, config.most_in_flight)
+
+    def _learn(self, log: CampaignState, data: dict[str, Any]) -> None:
+        self.numbers.learn(self.fit, data.get("arrivals") is not None)
+
+    def _verdicts(self) -> tuple[Bools, int]:
+        return self.numbers.at_random, 0
+
+    def _labels_that_count(self, tasks: int) -> CrowdLabels:
+        return self.numbers.labels(tasks)
+
+    @property
+    def _shares(self) -> Floats:
+        return np.zeros(0)
+
+    def snapshot(self, log: CampaignState, draws: int = DRAWS) -> CrowdSnapshot:
+        """All that is believed now: of each item mean and standard deviation, without labels those of the range."""
+        kind, tasks, people, none = self.kind, log.row.tasks, len(self.workers), np.zeros((0, 0, 0))
+        assert isinstance(kind, Number)
+        low, high = kind.ends
+        answers = self._labels_that_count(tasks)
+        task, worker, answer = answers[:3]
+        told = np.bincount(task, minlength=tasks)[:tasks]
+        beliefs = np.tile([(low + high) / 2.0, (high - low) / np.sqrt(12.0)], (tasks, 1))
+        if self.fit is not None:
+            beliefs[told > 0] = kind.beliefs(*self.fit.read(self._numbers(answers)))[told > 0]
+        gold = _padded(self.numbers.gold[:tasks], tasks, -1)
+        for known in np.flatnonzero(gold >= 0).tolist():
+            beliefs[known] = kind.known(int(gold[known]))
+        agree = kind.agrees(answer, kind.best(beliefs)[task])
+        return CrowdSnapshot(
+            self.seq, self.version, beliefs, told, gold, np.zeros(0), np.zeros((tasks, 0)), CrowdPrior.default(2),
+            draws, tuple(self.workers), none, none, none, np.bincount(worker, minlength=people)[:people],
+            np.bincount(worker, agree, minlength=people)[:people].astype(np.int64), answers,
+            tuple((int(n), mean, low, high) for n, mean, low, high in self.history), kind,
+        )  # fmt: skip
+
+
+def first_model(config: CampaignSettings) -> CrowdModel:
+    """The model of a campaign before its first event."""
+    return NumberModel(config) if isinstance(config.answer_type, Number) else CrowdModel(config)
 
 
 def _padded(counts: Ints, size: int, rest: int = 0) -> Ints:
@@ -641,11 +727,11 @@ def expert_worth(config: CampaignSettings) -> float:
 
 def new_model(log: CampaignState) -> CrowdModel:
     """A model to follow a log with: that of its snapshot, if there is one of use, else that before the first event."""
-    model = CrowdModel(log.row.config)
+    model = first_model(log.row.config)
     data, last = log.kept("snapshot"), log.last_event("refitted")
     most = log.row.seq if last is None else last_seen(log.log(last - 1, 1)[0])
     if data is not None and not model.restore(data, most):
-        return CrowdModel(log.row.config)
+        return first_model(log.row.config)
     return model
 
 

@@ -127,15 +127,18 @@ class DeclaredSettings(BaseModel):
         description="Names of the answers. With two of them, the second is the one that a model's score is about.",
     )  # fmt: skip
     answer: Annotated[
-        Literal["choice", "rating"], Offer("NAME", form="workers", label="Answers", none="a choice of labels")
+        Literal["choice", "rating", "number"], Offer("NAME", form="workers", label="Answers", none="a choice of labels")
     ] = Field(
         "choice", examples=["rating"],
-        description="What an answer is: a choice of one label, or a rating, a step of a scale.",
+        description="What an answer is: a choice of one label, a rating (a step of a scale), or a number of a range.",
     )  # fmt: skip
     scale: Annotated[
         str, Offer("LOW..HIGH", form="workers", label="Scale", note="of ratings; they have no other labels")
     ] = Field(
         "", max_length=20, examples=["1..5"], description="With ratings: the ends of the scale, 1..5 if left out."
+    )
+    range: Annotated[str, Offer("LOW..HIGH", form="workers", label="Range", note="of numbers; they have no labels")] = (
+        Field("", max_length=40, examples=["0..100"], description="With numbers: the ends of their range.")
     )
     loss: Annotated[Literal["squared", "absolute"], Offer("NAME")] = Field(
         "squared", examples=["absolute"], description="With ratings: the error whose expectation the result minimises."
@@ -368,8 +371,9 @@ class SettingOptions(ChangeableOptions, total=False):
 
     budget: Required[int]
     labels: Sequence[str]
-    answer: Literal["choice", "rating"]
+    answer: Literal["choice", "rating", "number"]
     scale: str
+    range: str
     loss: Literal["squared", "absolute"]
     policy: str | Policy
     prior: Prior | tuple[float, ...] | list[float] | Mapping[str, Any] | None

@@ -45,7 +45,7 @@ def follow_answer(campaign: Commands, key: str, worker: str, answer: object | Sk
     """
     worker = checked_worker(worker)
     state, row = campaign.state, campaign.state.row
-    wanted = None if answer is None or isinstance(answer, Skipped) else row.config.number_of(answer)
+    wanted = None if answer is None or isinstance(answer, Skipped) else row.config.answer_type.number_of(answer)
     task = state.source.tasks_by_key([key]).get(key)
     if task is None:
         raise NotFoundError(f"there is no task {key[:60]!r} in campaign {row.id!r}.", "Add the task first.")

@@ -143,8 +143,8 @@ def freeze(
             "Add tasks first, or try again when all are there.",
         )
     beliefs, gold = campaign.beliefs(), campaign.state.pool.tasks.gold[: row.tasks]
-    labels = np.where(gold >= 0, gold, config.best(beliefs)).astype(int).tolist()
-    sure = np.where(gold >= 0, 1.0, config.certainty(beliefs)).tolist()
+    labels = np.where(gold >= 0, gold, config.answer_type.best(beliefs)).astype(int).tolist()
+    sure = np.where(gold >= 0, 1.0, config.answer_type.certainty(beliefs)).tolist()
     probability = [round(p, DIGITS) for p in sure]
     known = [
         [task, int(gold[task]), "adjudicated" if campaign.state.is_adjudicated(task) else "control"]
@@ -154,7 +154,7 @@ def freeze(
         tuple(keys), tuple(config.labels[label] for label in labels), np.array(probability), np.asarray(gold >= 0)
     )
     if of is not None:
-        config.number_of(of)
+        config.answer_type.number_of(of)
     crowd = _given(campaign)
     promise = guarantee(
         table, at_most_wrong=config.at_most_wrong, sure=config.sure, audits=audits, of=of,
@@ -196,7 +196,7 @@ def answer(campaign: Commands, keys: Sequence[str], answers: Mapping[str, object
     if not answers:
         raise InputError("no answers are given.", "Give the id of an item and one of the campaign's labels.")
     for key, label in answers.items():
-        number, said = place.get(key, -1), config.number_of(label)
+        number, said = place.get(key, -1), config.answer_type.number_of(label)
         if number not in queue:
             raise NotFoundError(f"nobody asked the expert for item {key[:60]!r}.", "Answer items that are asked for.")
         if live.answers.get(number) == said:

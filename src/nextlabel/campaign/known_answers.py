@@ -138,6 +138,6 @@ def _by_task(campaign: Commands, answers: Mapping[str, object]) -> dict[str, tup
     campaign.settle()
     if not answers:
         raise InputError("no answers are given.", _HINT)
-    numbers = {key: campaign.state.row.config.number_of(answer) for key, answer in answers.items()}
+    numbers = {key: campaign.state.row.config.answer_type.number_of(answer) for key, answer in answers.items()}
     tasks = campaign.state.source.tasks_by_key(list(numbers))
     return {key: (tasks.get(key), answer) for key, answer in numbers.items()}

@@ -99,7 +99,7 @@ def _gold(config: CampaignSettings, answer: Any, where: str) -> int | None:
     if answer is None or (isinstance(answer, str) and not answer.strip()):
         return None
     try:
-        return config.number_of(answer.strip() if isinstance(answer, str) else answer)
+        return config.answer_type.number_of(answer.strip() if isinstance(answer, str) else answer)
     except InputError as error:
         raise InputError(f"the gold answer of {where}: {error.message}", error.hint) from None
 

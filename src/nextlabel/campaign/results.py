@@ -1,6 +1,6 @@
 """What a campaign has found out: each task's most likely label, how sure, from how many labels, and what ended it.
 
-    label = argmax_q P(truth = q | labels), of ratings the step with the least expected loss,   probability = its own.
+    label = what is read out of the belief (``crowd.answers``),   probability = the chance that it is right.
 
 With the policy ``crowd`` the probabilities are those of the model of its workers (``campaign.crowd_model``), else those
 of workers who are alike. A task is closed by the event that gave it the last label it can have, or by the event that
@@ -22,6 +22,7 @@ from nextlabel.beliefs.simplex import counts_of_node, nodes_of
 from nextlabel.campaign.rows import CampaignRow, LeaseRow, TaskRow, is_prediction
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.transitions import LeaseStatus
+from nextlabel.crowd.answers import Answer
 from nextlabel.prose import iso
 
 #: Beliefs are worked out this many labels deep at a time.
@@ -53,6 +54,7 @@ class Result:
     control: bool = False
     source: ResultSource = "labels"
     probabilities: dict[str, float] = field(default_factory=dict)
+    interval: tuple[float, float] | None = None
 
 
 def results_of(
@@ -66,7 +68,7 @@ def results_of(
 
     ``final``: answer, probability and source of the tasks whose labels are frozen (``campaign.guarantee``).
     """
-    names, rating = row.config.labels, row.config.rating
+    answers = row.config.answer_type
     out: list[Result] = []
     adjudicated = set(row.rules.adjudicated)
     for task in tasks:
@@ -75,9 +77,8 @@ def results_of(
         else:
             truth, counts = beliefs[task.number], label_counts(row.config, task.node)
         if task.gold is not None:
-            truth = np.eye(len(names))[task.gold]
-        best = int(np.argmax(truth)) if rating is None else int(row.config.best(truth[None, :])[0])
-        probability = float(truth[best])
+            truth = answers.known(task.gold)
+        best, probability = int(answers.best(truth[None, :])[0]), float(answers.certainty(truth[None, :])[0])
         source: ResultSource = "labels" if task.gold is None else "control"
         if task.number in adjudicated:
             source = "adjudicated"
@@ -87,10 +88,10 @@ def results_of(
         out.append(
             Result(
                 task.key,
-                names[best],
+                answers.name_of(best),
                 probability,
                 task.labels,
-                dict(zip(names, counts, strict=True)),
+                dict(zip(answers.labels, counts, strict=True)),
                 task.w,
                 event is not None,
                 event,
@@ -98,7 +99,8 @@ def results_of(
                 task.payload,
                 source == "control",
                 source,
-                dict(zip(names, truth.tolist(), strict=True)),
+                answers.probabilities(truth),
+                answers.interval(truth),
             )
         )
     return out
@@ -112,7 +114,7 @@ def belief(config: CampaignSettings, prior: Prior, labels: int, node: int) -> tu
 
 def label_counts(config: CampaignSettings, node: int) -> tuple[int, ...]:
     """The labels of each answer of a task in ``node``."""
-    counts = counts_of_node(config.answers, node)
+    counts = counts_of_node(config.answers, node) if config.labels else ()
     return counts[::-1] if config.answers == 2 else counts
 
 
@@ -170,7 +172,7 @@ class GivenLabel:
 
 
 def given_labels(
-    names: Sequence[str],
+    answers: Answer,
     tasks: Iterable[TaskRow],
     leases: Iterable[LeaseRow],
     unanswered: bool = False,
@@ -186,7 +188,7 @@ def given_labels(
         GivenLabel(
             task=keys[lease.task],
             worker=lease.worker,
-            label=None if lease.label is None else names[lease.label],
+            label=None if lease.label is None else answers.name_of(lease.label),
             started=None if predicted else iso(lease.leased_at),
             submitted=None if predicted or lease.label is None or lease.ended_at is None else iso(lease.ended_at),
             state=lease.status,

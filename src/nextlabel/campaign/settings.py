@@ -13,10 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Self
 
-import numpy as np
 from pydantic import field_serializer, field_validator, model_validator
 
-from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.dirichlet import Dirichlet
 from nextlabel.beliefs.fact import Fact
@@ -24,7 +22,6 @@ from nextlabel.beliefs.prior import Prior
 from nextlabel.beliefs.rewards import Accuracy, Reward
 from nextlabel.beliefs.simplex import deepest
 from nextlabel.campaign.declaration import (
-    LONGEST_LABEL,
     MOST_LABELS,
     DeclaredSettings,
     checked,
@@ -32,7 +29,7 @@ from nextlabel.campaign.declaration import (
     names,
     offer,
 )
-from nextlabel.crowd.answers import Rating
+from nextlabel.crowd.answers import Answer, Number, Rating, answer_type
 from nextlabel.errors import ConflictError, InputError, ProblemError
 from nextlabel.files.tasks import SCORE_NAMES
 from nextlabel.policies.base import MOST_NODES, Policy
@@ -108,33 +105,27 @@ class CampaignSettings(DeclaredSettings):
         return self
 
     def _check_answer(self) -> None:
-        """The labels of a rating are the steps of its scale."""
-        usual = {name: declared(name).default for name in ("scale", "loss")}
-        if self.answer == "choice":
-            for name, default in usual.items():
-                if getattr(self, name) != default:
-                    raise InputError(f"a choice has no {name}.", 'Give answer = "rating", or leave it out.')
-            return
-        rating = Rating.parse(self.scale or None, self.loss)
-        steps = tuple(str(step) for step in rating.steps)
-        if "labels" in self.model_fields_set and self.labels != steps:
-            raise InputError(f"the labels of ratings are the steps of the {rating}.", "Leave the labels out.")
-        self.__dict__.update(labels=steps, scale=f"{rating.low:g}..{rating.high:g}")
+        """The labels of a rating are the steps of its scale, and numbers have none."""
+        loss = self.loss if self.loss != declared("loss").default else None
+        kind = answer_type(self.answer, self.labels, self.scale, self.range, loss)
+        if self.answer != "choice" and "labels" in self.model_fields_set and self.labels != kind.labels:
+            raise InputError(f"answers on the {kind} have no other labels.", "Leave the labels out.")
+        self.__dict__.update(labels=kind.labels)
+        if isinstance(kind, Rating):
+            self.__dict__["scale"] = f"{kind.low:g}..{kind.high:g}"
+        if isinstance(kind, Number):
+            self._check_number(kind)
+
+    def _check_number(self, kind: Number) -> None:
+        """Refuse what has no meaning for numbers."""
+        raise InputError(f"numbers on the {kind} cannot be asked for live yet.", "Ask for ratings.")
 
     @cached_property
-    def rating(self) -> Rating | None:
-        """The scale of the answers, None where they are a choice."""
-        return None if self.answer == "choice" else Rating.parse(self.scale, self.loss)
-
-    def best(self, beliefs: Floats) -> Ints:
-        """(K,) what is read out of beliefs (K, C): the likeliest answer, of ratings the one with the least loss."""
-        if self.rating is None:
-            return np.asarray(beliefs.argmax(axis=1))
-        return np.asarray(self.rating.best(beliefs) - self.rating.low, dtype=np.int64)
-
-    def certainty(self, beliefs: Floats) -> Floats:
-        """(K,) the probability of what is read out."""
-        return np.asarray(np.take_along_axis(beliefs, self.best(beliefs)[:, None], axis=1)[:, 0])
+    def answer_type(self) -> Answer:
+        """What an answer is: how it is checked, kept in the log, read out and written."""
+        return answer_type(
+            self.answer, self.labels, self.scale, self.range, self.loss if self.answer == "rating" else None
+        )
 
     def _check_policy(self) -> None:
         policy = make_policy(self.policy)
@@ -187,31 +178,25 @@ class CampaignSettings(DeclaredSettings):
         """What workers read in place of the labels."""
         return self.labels if self.display_names is None else self.display_names
 
+    def shown(self, answer: int) -> str:
+        """What workers read of an answer."""
+        return self.answer_type.name_of(answer) if self.display_names is None else self.display_names[answer]
+
     @property
     def answers(self) -> int:
-        """J, the number of answers."""
-        return len(self.labels)
+        """J, the number of answers that are counted apart: one where they are numbers."""
+        return max(len(self.labels), 1)
 
     @cached_property
     def default_prior(self) -> Prior:
-        """The prior of a task without one."""
+        """The prior of a task without one; nobody asks for it where answers are numbers."""
         if self.prior is not None:
             return self.prior
-        return Beta(1, 1) if self.answers == 2 else Dirichlet((1.0,) * self.answers)
+        return Beta(1, 1) if self.answers <= 2 else Dirichlet((1.0,) * self.answers)
 
     def class_of(self, prior: Prior | None, count: int = 1) -> TaskClass:
         """The class of ``count`` tasks with that prior."""
         return TaskClass(count, prior or self.default_prior, self.threshold, self.reward)
-
-    def number_of(self, label: object) -> int:
-        """Number of a label's name."""
-        name = str(label)
-        if isinstance(label, bool) or name not in self.labels:
-            raise InputError(
-                f"label {name[:LONGEST_LABEL]!r} is not one of the campaign's.",
-                f"Give one of {', '.join(self.labels)}.",
-            )
-        return self.labels.index(name)
 
     @field_serializer("prior")
     def _prior_table(self, prior: Any) -> Any:

@@ -65,6 +65,7 @@ from nextlabel.campaign.rows import CampaignRow, TaskRow
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.state import CampaignState
 from nextlabel.campaigns.jobs import Jobs
+from nextlabel.crowd.answers import Choice
 from nextlabel.crowd.audit import estimate
 from nextlabel.errors import ConflictError, InputError, UnavailableError
 from nextlabel.notebook import facts_html
@@ -93,7 +94,7 @@ BY_LABELS = (
 )
 CONTRADICTED = "The labels contradict the bound's assumptions, so it is not shown."
 TOO_FEW = "It is known after 30 labels."
-RATINGS = "There is none for ratings."
+NO_BOUND = {"rating": "There is none for ratings.", "number": "There is none for numbers."}
 BY_KNOWN = "What is shown is how many known items would be right by their labels alone, were their truth not known."
 NO_LABELS = "There are no labels yet: this is what guessing would get right."
 
@@ -298,9 +299,9 @@ def audited_accuracy(
     truth = np.fromiter(audited.values(), dtype=np.int64, count=len(audited))
     known = np.zeros(len(beliefs), dtype=np.bool_)
     known[tasks] = True
-    best = beliefs.argmax(axis=1) if config is None else config.best(beliefs)
-    right = best[tasks] == truth
-    return _estimated(np.take_along_axis(beliefs, best[:, None], axis=1)[:, 0], known, right[np.argsort(tasks)])
+    answers = Choice(()) if config is None else config.answer_type
+    right = answers.agrees(answers.best(beliefs)[tasks], truth)
+    return _estimated(answers.certainty(beliefs), known, right[np.argsort(tasks)])
 
 
 def audited_by_state(
@@ -319,9 +320,10 @@ def audited_by_state(
     many = np.array([1] * len(found) + [max(count, 0) for count in others.values()], dtype=np.int64)
     klass, node, _ = np.array(states, dtype=np.int64).T
     truth = truths(config, classes, klass, node, levels(config, node))
-    right = config.best(truth[: len(found)]) == np.array([answer for _, answer in found])
+    answers = config.answer_type
+    right = answers.agrees(answers.best(truth[: len(found)]), np.array([answer for _, answer in found]))
     known = np.arange(int(many.sum())) < len(found)
-    return _estimated(np.repeat(config.certainty(truth), many), known, right)
+    return _estimated(np.repeat(answers.certainty(truth), many), known, right)
 
 
 def _estimated(expected: Floats, known: Bools, right: Bools) -> AuditedAccuracy:
@@ -650,7 +652,7 @@ class CrowdBound:
 
 def _why_none(row: CampaignRow) -> str:
     """Why there is no bound for workers who differ, if that is known: raters have no channels."""
-    return RATINGS if row.config.rating is not None else TOO_FEW if row.spent < FEWEST_LABELS else ""
+    return NO_BOUND.get(row.config.answer, TOO_FEW if row.spent < FEWEST_LABELS else "")
 
 
 def _needs_bound(row: CampaignRow) -> bool:

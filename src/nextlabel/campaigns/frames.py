@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 import narwhals as nw
 
 from nextlabel.campaign.results import GivenLabel, Result
+from nextlabel.crowd.answers import Answer
 from nextlabel.errors import InputError
 from nextlabel.prose import joined
 
@@ -99,9 +100,9 @@ def _value(label: GivenLabel, name: str) -> Any:
 class ResultTable:
     """The columns of a campaign's results, and a row of cells for each task."""
 
-    def __init__(self, labels: Sequence[str], payloads: Iterable[Any]) -> None:
-        counts = [f"count_{label}" for label in labels]
-        probabilities = [f"p_{label}" for label in labels]
+    def __init__(self, answers: Answer, payloads: Iterable[Any]) -> None:
+        counts = [f"count_{label}" for label in answers.labels]
+        probabilities = [f"p_{label}" for label in answers.labels] or ["low", "high"]
         self._originals, plain_payloads = _payload_columns(payloads)
         taken = {*_TAKEN, *counts, *probabilities}
         names = [f"original_{name}" if name in taken else name for name in self._originals]
@@ -112,7 +113,7 @@ class ResultTable:
 
     def cells(self, result: Result) -> list[Any]:
         """One row."""
-        said = [*result.counts.values(), *(round(p, 6) for p in result.probabilities.values())]
+        said = [*result.counts.values(), *(round(p, 6) for p in result.interval or result.probabilities.values())]
         return [*(getattr(result, name) for name in PLAIN), *said, *self.originals(result)]
 
     def originals(self, result: Result) -> list[Any]:
@@ -127,7 +128,7 @@ class ResultTable:
 def result_table(service: CampaignService, id: str) -> ResultTable:
     """The columns of a campaign's results."""
     payloads = (task.payload for tasks in service.task_chunks(id, CHUNK) for task in tasks)
-    return ResultTable(service.store.row(id).config.labels, payloads)
+    return ResultTable(service.store.row(id).config.answer_type, payloads)
 
 
 def _payload_columns(payloads: Iterable[Any]) -> tuple[Sequence[str], bool]:

@@ -280,10 +280,10 @@ class CampaignService:
     def labels(self, id: str, unanswered: bool = False, dropped: bool = False) -> Iterator[GivenLabel]:
         """Every worker's answer, task by task; with ``unanswered`` also leases without one, with ``dropped`` all."""
         row = self.store.row(id)
-        names, models = row.config.labels, row.rules.dropped_models
+        answers, models = row.config.answer_type, row.rules.dropped_models
         for tasks in self.task_chunks(id, TASKS_WITH_LEASES):
             leases = self.store.leases(id, [task.number for task in tasks])
-            yield from given_labels(names, tasks, leases, unanswered, dropped, models)
+            yield from given_labels(answers, tasks, leases, unanswered, dropped, models)
 
     def task_chunks(self, id: str, many: int) -> Iterator[list[TaskRow]]:
         """All tasks, so many at a time."""
@@ -374,7 +374,9 @@ class Audits:
         tasks = self._store.tasks_by_number(id, [task for task, _ in row.rules.audit])
         return [
             AuditItem(
-                tasks[task].key, None if answer == NOT_ANSWERED else row.config.labels[answer], tasks[task].payload
+                tasks[task].key,
+                None if answer == NOT_ANSWERED else row.config.answer_type.name_of(answer),
+                tasks[task].payload,
             )
             for task, answer in row.rules.audit
         ]

@@ -207,8 +207,8 @@ class Webhooks:
                 counts = label_counts(row.config, task.node)
                 data |= {
                     "task": task.key, "lease": lease.id, "worker": lease.worker,
-                    "label": row.config.labels[event.data["label"]],
-                    "labels": dict(zip(row.config.labels, counts, strict=True)),
+                    "label": row.config.answer_type.name_of(event.data["label"]),
+                    "labels": dict(zip(row.config.labels, counts, strict=False)),
                 }  # fmt: skip
             data |= {name: event.data[name] for name in ("counted", "comment", "reason") if name in event.data}
             if event.kind == "noticed":

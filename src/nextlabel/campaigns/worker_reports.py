@@ -210,11 +210,8 @@ class WorkerReports:
             tasks = some[-1].number + 1
             gold |= {task.number: task.gold for task in some if task.gold is not None}
         _, task, worker, answer = np.array(sorted(rows), dtype=np.int64).reshape(-1, 4).T
-        rating, known = self._service.store.row(id).config.rating, (tuple(range(tasks)), tuple(names))
-        if rating is None:
-            alike = measure(task, worker, answer, None, "nominal", *known)
-        else:
-            alike = measure(task, worker, answer, rating.numbers, rating.level, *known)
+        kind, known = self._service.store.row(id).config.answer_type, (tuple(range(tasks)), tuple(names))
+        alike = measure(task, worker, answer, kind.values, kind.level, *known)
         if len(np.unique(answer)) < 2:  # one answer throughout tells nobody apart
             return Learnt({}, alike)
         labels = CrowdLabels(task, worker, answer, tasks, len(names), answers)

@@ -159,7 +159,7 @@ def create(
     from nextlabel.campaign.settings import CampaignSettings
 
     settings = typed_settings(typed)
-    if settings.get("answer") != "rating":
+    if settings.get("answer", "choice") == "choice":
         settings = {"labels": LABELS, **settings}
     CampaignSettings.from_dict(settings)  # refused before the file is opened
     opened: AbstractContextManager[TaskReader | None] = (
@@ -538,7 +538,7 @@ def _results(service: CampaignService, id: str, form: Form) -> tuple[list[str], 
     from nextlabel.campaigns.frames import ResultTable, result_table
 
     whole = form == "csv"
-    table = result_table(service, id) if whole else ResultTable(service.store.row(id).config.labels, ())
+    table = result_table(service, id) if whole else ResultTable(service.store.row(id).config.answer_type, ())
     rows = (
         {**dict(zip(table.header, table.cells(one), strict=whole)), **({} if whole else {"payload": one.payload})}
         for one in service.results(id)

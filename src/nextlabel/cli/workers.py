@@ -80,9 +80,10 @@ def workers(
         opt.refuse_idle(context, ["arrivals", "seed"], "--budget")
     check_outputs(out, report)
     with working("Starting"):
-        from nextlabel.crowd.answers import answer_type
+        from nextlabel.crowd.answers import Number, Rating, answer_type
 
-        answer = answer_type(kind, scale, range_, loss)
+        answer = answer_type(kind, (), scale, range_, loss)
+        scaled = answer if isinstance(answer, Number | Rating) else None
     target = None if save is None else checked_file("--save", save)
     with working(f"Reading {labels}"):
         from nextlabel.files.labels import read_answers, read_gold, read_labels
@@ -97,10 +98,10 @@ def workers(
                 f"{labels} has no column {worker_column!r}, so nobody knows who gave which label.",
                 "Name the column that holds the worker with --worker-column.",
             )
-        if answer is not None:
+        if scaled is not None:
             known = None if gold is None else read_answers(gold, task_column, label_column)
         truth = (
-            None if gold is None or answer is not None else read_gold(gold, table, task=task_column, label=label_column)
+            None if gold is None or scaled is not None else read_gold(gold, table, task=task_column, label=label_column)
         )
         known_of = None
         if features is not None:
@@ -108,13 +109,13 @@ def workers(
 
             known_of = read_features(features, task=task_column)
     read = say_read(table.report, *(one for one in (truth, known_of) if one is not None))
-    if answer is not None:
+    if scaled is not None:
         from nextlabel.crowd.agreement import agreement
         from nextlabel.crowd.numbers import learn_numbers
         from nextlabel.reporting.numbers import numbers_report
 
         with working(f"Learning from {labels}"):
-            learnt, alike = learn_numbers(table, answer), agreement(table, answer.level)
+            learnt, alike = learn_numbers(table, scaled), agreement(table, scaled.level)
         title = f"{counted(len(learnt.workers), 'worker')} in {labels}"
         shown = numbers_report(learnt, alike, title, known, read, seconds=perf_counter() - begin)
         _save(list(learnt.tasks()), target)

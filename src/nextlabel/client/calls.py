@@ -295,7 +295,7 @@ def certificate(campaign: str, *, wait: bool = False) -> Call[Certificate]:
 
 def results_frame(status: CampaignStatus, results: Sequence[Result], library: Library) -> Any:
     """A data frame with a row for each result."""
-    table = ResultTable(status.settings.labels, [result.payload for result in results])
+    table = ResultTable(status.settings.answer_type, [result.payload for result in results])
     return make_frame(table.header, [table.cells(result) for result in results], library)
 
 

@@ -1,34 +1,135 @@
-"""Kinds of answers: what a label may be, how far apart two of them are, and what is read out of a belief.
+"""Kinds of answers: what a label may be, what the log and a belief have for it, and what is read out of a belief.
 
-======== =================================================== ========= ==============================================
-answer   labels                                              level     read out
-======== =================================================== ========= ==============================================
-choice   names, one of which is true                         nominal   the likeliest
-rating   whole numbers of a scale, in their order            ordinal   the step that minimises the expected loss
-number   numbers of a range                                  interval  the mean, which minimises the squared error
-======== =================================================== ========= ==============================================
+======== =========================== ======== ========================== =============================================
+answer   labels                      level    a belief (K, width)        read out
+======== =========================== ======== ========================== =============================================
+choice   names, one of which is true nominal  probability of each name   the likeliest
+rating   whole numbers of a scale,   ordinal  probability of each step   the step that minimises the expected loss
+         in their order
+number   numbers of a range          interval mean, standard deviation   the mean, which minimises the squared error
+======== =========================== ======== ========================== =============================================
+
+The log has the *number* of an answer: the place of a name or of a step, or how many steps of ``Number.step`` a number
+is above the range's low end. A result is right if it ``agrees`` with the truth: is the same name or step, or a number
+within ``TOLERANCE`` of the range.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import lru_cache
+from math import ceil, isfinite, log10
 from typing import ClassVar, Literal, Self
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import erf, ndtr
 
-from nextlabel.arrays import Floats, Ints
+from nextlabel.arrays import Bools, Floats, Ints
 from nextlabel.crowd.agreement import Level
 from nextlabel.errors import InputError
 
 Loss = Literal["squared", "absolute"]
 AnswerName = Literal["choice", "rating", "number"]
-#: Steps of a scale at most.
-MOST_STEPS = 26
+#: Steps of a scale at most, and of a number's range, which the log has as numbers of 16 bits.
+MOST_STEPS, MOST_NUMBERS = 26, 30_000
+#: Share of the range that a number may be off and is still right.
+TOLERANCE = 0.05
+#: Characters of a label that a message shows.
+SHOWN = 200
+Z95 = 1.959963984540054
+
+
+class Answer(ABC):
+    """A kind of answer: of those that have names, unless a class says otherwise."""
+
+    name: ClassVar[AnswerName]
+    level: ClassVar[Level]
+
+    @property
+    @abstractmethod
+    def labels(self) -> tuple[str, ...]:
+        """The names of the answers in the order of their numbers; none where answers are numbers."""
+
+    @property
+    def width(self) -> int:
+        """Columns of a belief."""
+        return len(self.labels)
+
+    @property
+    def values(self) -> Floats | None:
+        """What each label counts as, None where they have no order."""
+        return None
+
+    def number_of(self, label: object) -> int:
+        """The number of an answer as somebody wrote it."""
+        name = str(label)
+        if isinstance(label, bool) or name not in self.labels:
+            raise InputError(
+                f"label {name[:SHOWN]!r} is not one of the campaign's.", f"Give one of {', '.join(self.labels)}."
+            )
+        return self.labels.index(name)
+
+    def sent(self, text: str) -> int:
+        """The number of the answer that a form sends: buttons send their place."""
+        if not text.isdecimal() or len(text) > 3 or int(text) >= len(self.labels):
+            raise InputError("this answer does not exist.", "Use one of the buttons.")
+        return int(text)
+
+    def name_of(self, number: int) -> str:
+        """How an answer is written."""
+        return self.labels[number]
+
+    def keys(self) -> tuple[str, ...]:
+        """The key of each answer on the workers' page, where it is no matter of its name."""
+        return ()
+
+    def known(self, number: int) -> Floats:
+        """(width,) the belief of an answer that is known."""
+        return np.asarray(np.eye(self.width)[number])
+
+    def best(self, beliefs: Floats) -> Ints:
+        """(K,) the number of the answer that is read out of each belief."""
+        return np.asarray(beliefs.argmax(axis=1))
+
+    def certainty(self, beliefs: Floats) -> Floats:
+        """(K,) the chance that what is read out is right."""
+        return np.asarray(np.take_along_axis(beliefs, self.best(beliefs)[:, None], axis=1)[:, 0])
+
+    def margin(self, beliefs: Floats) -> Floats:
+        """(K,) how clear each belief is: least in the most doubtful one."""
+        ordered = np.sort(beliefs, axis=1)
+        return np.asarray(ordered[:, -1] - ordered[:, -2])
+
+    def agrees(self, first: Ints, second: Ints) -> Bools:
+        """Which answers are right where the others are the truth."""
+        return np.asarray(first == second)
+
+    def probabilities(self, belief: Floats) -> dict[str, float]:
+        """The probability of each label; numbers have none."""
+        return dict(zip(self.labels, belief.tolist(), strict=True))
+
+    def interval(self, belief: Floats) -> tuple[float, float] | None:
+        """The ends of the interval that holds a number with probability .95, as far as it is within the range."""
+        return None
 
 
 @dataclass(frozen=True, slots=True)
-class Number:
+class Choice(Answer):
+    """One of some names."""
+
+    names: tuple[str, ...]
+    name: ClassVar[AnswerName] = "choice"
+    level: ClassVar[Level] = "nominal"
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The names."""
+        return self.names
+
+
+@dataclass(frozen=True, slots=True)
+class Number(Answer):
     """A number from ``low`` to ``high``, None for no end; the loss is the squared error."""
 
     low: float | None = None
@@ -43,28 +144,118 @@ class Number:
             )
 
     @classmethod
-    def parse(cls, text: str | None, loss: Loss | None = None) -> Self:
+    def parse(cls, text: str | None) -> Self:
         """``LOW..HIGH``, of which either end may be left out."""
-        if loss not in (None, "squared"):
-            raise InputError("numbers are read out by the squared error.", "Leave --loss out, or use --answer rating.")
-        return cls() if text is None else cls(*_ends(text))
+        return cls(*_ends(text)) if text else cls()
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """None."""
+        return ()
+
+    @property
+    def width(self) -> int:
+        """Mean and standard deviation."""
+        return 2
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Both ends of the range, which a campaign needs."""
+        if self.low is None or self.high is None or not isfinite(self.high - self.low):
+            raise InputError("a campaign for numbers needs both ends of their range.", "Give e.g. range 0..100.")
+        return self.low, self.high
+
+    @property
+    def step(self) -> float:
+        """What two neighbouring numbers of the log are apart: the least power of ten that they all fit with."""
+        return float(10.0**self._exponent)
+
+    @property
+    def _exponent(self) -> int:
+        low, high = self.ends
+        return ceil(log10((high - low) / MOST_NUMBERS) - 1e-9)
+
+    @property
+    def tolerance(self) -> float:
+        """How far off a number may be and is still right."""
+        low, high = self.ends
+        return TOLERANCE * (high - low)
+
+    def number_of(self, label: object) -> int:
+        """The number of the nearest step."""
+        low, high = self.ends
+        try:
+            value = float("nan") if isinstance(label, bool) else float(str(label).strip())
+        except ValueError:
+            value = float("nan")
+        if not low <= value <= high:
+            raise InputError(
+                f"{str(label)[:SHOWN]!r} is not a number from {low:g} to {high:g}.",
+                f"Give one, e.g. {self.name_of(self.number_of((low + high) / 2))}.",
+            )
+        return round((value - low) / self.step)
+
+    def sent(self, text: str) -> int:
+        """A field sends the number."""
+        return self.number_of(text)
+
+    def name_of(self, number: int) -> str:
+        """The number, with the digits that its step has."""
+        value = round(float(self.value_of(np.array([number]))[0]), max(0, -self._exponent) + 6)
+        return f"{value + 0.0:.12g}"
+
+    def value_of(self, number: Ints) -> Floats:
+        """(n,) the numbers that the log has."""
+        low, high = self.ends
+        return np.minimum(low + np.asarray(number, dtype=np.float64) * self.step, high)
 
     def check(self, number: Floats) -> None:
         """Refuse labels outside the range."""
-        for k in (int(number.argmin()), int(number.argmax())):
-            if (self.low is not None and number[k] < self.low) or (self.high is not None and number[k] > self.high):
-                raise InputError(f"the label {number[k]:g} is outside the {self}.", "Give the range that workers had.")
+        _check_range(self, number)
+
+    def known(self, number: int) -> Floats:
+        """The number itself, for certain."""
+        return np.array([float(self.value_of(np.array([number]))[0]), 0.0])
+
+    def beliefs(self, mean: Floats, sd: Floats) -> Floats:
+        """(K, 2) normal beliefs."""
+        return np.stack([self.read_out(mean, sd), sd], axis=1)
 
     def read_out(self, mean: Floats, sd: Floats) -> Floats:
         """The best number for each item of which the belief is normal."""
         return np.clip(mean, self.low, self.high) if (self.low, self.high) != (None, None) else mean
+
+    def best(self, beliefs: Floats) -> Ints:
+        """(K,) the step nearest to the mean."""
+        return np.rint((beliefs[:, 0] - self.ends[0]) / self.step).astype(np.int64)
+
+    def certainty(self, beliefs: Floats) -> Floats:
+        """(K,) the chance that the mean is within the tolerance."""
+        return np.asarray(erf(self.tolerance / (np.sqrt(2.0) * np.maximum(beliefs[:, 1], 1e-12))))
+
+    def margin(self, beliefs: Floats) -> Floats:
+        """(K,) less where the standard deviation is larger."""
+        return -beliefs[:, 1]
+
+    def agrees(self, first: Ints, second: Ints) -> Bools:
+        """Which numbers are within the tolerance of the others."""
+        return np.asarray(np.abs(first - second) * self.step <= self.tolerance * (1.0 + 1e-9))
+
+    def probabilities(self, belief: Floats) -> dict[str, float]:
+        """None."""
+        return {}
+
+    def interval(self, belief: Floats) -> tuple[float, float] | None:
+        """Of the normal belief."""
+        low, high = np.clip(belief[0] + np.array([-Z95, Z95]) * belief[1], *self.ends)
+        return float(low), float(high)
 
     def __str__(self) -> str:
         return f"range {'' if self.low is None else f'{self.low:g}'}..{'' if self.high is None else f'{self.high:g}'}"
 
 
 @dataclass(frozen=True, slots=True)
-class Rating(Number):
+class Rating(Answer):
     """A step of the scale ``low`` .. ``high``; the loss is the squared or the absolute error."""
 
     low: float = 1.0
@@ -83,10 +274,15 @@ class Rating(Number):
     @classmethod
     def parse(cls, text: str | None, loss: Loss | None = None) -> Self:
         """``LOW..HIGH``, both whole numbers; 1..5 if it is left out."""
-        low, high = (1.0, 5.0) if text is None else _ends(text)
+        low, high = _ends(text) if text else (1.0, 5.0)
         if low is None or high is None:
             raise InputError(f"scale {text!r} has no end.", "Give e.g. --scale 1..5.")
         return cls(low, high, loss or "squared")
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The steps."""
+        return tuple(map(str, self.steps))
 
     @property
     def steps(self) -> Ints:
@@ -94,45 +290,74 @@ class Rating(Number):
         return np.arange(int(self.low), int(self.high) + 1)
 
     @property
-    def numbers(self) -> Floats:
+    def values(self) -> Floats:
         """The same as numbers."""
         return np.asarray(self.steps, dtype=np.float64)
 
+    def value_of(self, number: Ints) -> Floats:
+        """(n,) the steps that the log has, as numbers."""
+        return np.asarray(self.values[number])
+
+    def keys(self) -> tuple[str, ...]:
+        """A step from 0 to 9 has its own digit."""
+        return tuple(step if step in "0123456789" else "" for step in self.labels)
+
     def check(self, number: Floats) -> None:
         """Refuse labels that are no step of the scale."""
-        Number.check(self, number)
+        _check_range(self, number)
         odd = number[number != np.rint(number)]
         if len(odd):
             raise InputError(f"the label {odd[0]:g} is no step of the {self}.", "Give ratings that are whole numbers.")
 
+    @property
+    def losses(self) -> Floats:
+        """(k, k) what it costs to say one step (last axis) where another is true."""
+        apart = np.abs(self.steps[:, None] - self.steps).astype(np.float64)
+        return np.asarray(apart if self.loss == "absolute" else apart**2)
+
     def beliefs(self, mean: Floats, sd: Floats) -> Floats:
         """(K, k) the probability of each step: the mass of a normal belief that is nearest to it."""
-        ends = np.append(self.steps[:-1] + 0.5, np.inf)
+        ends: Floats = np.append(self.steps[:-1] + 0.5, np.inf)
         below = ndtr((ends - mean[:, None]) / np.maximum(sd, 1e-9)[:, None])
         return np.diff(below, axis=1, prepend=0.0)
 
     def read_out(self, mean: Floats, sd: Floats) -> Floats:
         """The step with the smallest expected loss."""
-        return self.best(self.beliefs(mean, sd))
+        return np.asarray(self.values[self.best(self.beliefs(mean, sd))])
 
-    def best(self, beliefs: Floats) -> Floats:
-        """The step with the smallest expected loss under beliefs (K, k): nearest to the mean, or the median."""
-        apart = np.abs(self.steps[:, None] - self.steps).astype(np.float64)
-        loss = beliefs @ (apart if self.loss == "absolute" else apart**2)
-        return np.asarray(self.steps[np.argmin(np.round(loss, 12), axis=1)], dtype=np.float64)
+    def best(self, beliefs: Floats) -> Ints:
+        """(K,) the number of the step with the smallest expected loss: nearest to the mean, or the median."""
+        return np.asarray(np.argmin(np.round(beliefs @ self.losses, 12), axis=1))
 
     def __str__(self) -> str:
         return f"scale {self.low:g}..{self.high:g}"
 
 
-def answer_type(name: AnswerName, scale: str | None, range_: str | None, loss: Loss | None) -> Number | None:
-    """The kind of answer that somebody named; None for a choice."""
-    for flag, given, needs in (("--scale", scale, "rating"), ("--range", range_, "number"), ("--loss", loss, "rating")):
-        if given is not None and name != needs:
-            raise InputError(f"{flag} only has an effect with --answer {needs}.", "Add that, or leave it out.")
+#: Answers that say how much.
+Scaled = Number | Rating
+
+
+@lru_cache(maxsize=256)
+def answer_type(
+    name: AnswerName,
+    labels: tuple[str, ...] = (),
+    scale: str | None = None,
+    range_: str | None = None,
+    loss: Loss | None = None,
+) -> Answer:
+    """The kind of answer that somebody named, with its options."""
+    for option, given, needs in (("scale", scale, "rating"), ("range", range_, "number"), ("loss", loss, "rating")):
+        if given and name != needs:
+            raise InputError(f"{option} only has an effect with answer {needs}.", "Add that, or leave it out.")
     if name == "choice":
-        return None
+        return Choice(labels)
     return Rating.parse(scale, loss) if name == "rating" else Number.parse(range_)
+
+
+def _check_range(answer: Scaled, number: Floats) -> None:
+    for k in (int(number.argmin()), int(number.argmax())):
+        if (answer.low is not None and number[k] < answer.low) or (answer.high is not None and number[k] > answer.high):
+            raise InputError(f"the label {number[k]:g} is outside the {answer}.", "Give the range that workers had.")
 
 
 def _ends(text: str) -> tuple[float | None, float | None]:

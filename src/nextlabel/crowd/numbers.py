@@ -40,7 +40,7 @@ import numpy as np
 
 from nextlabel.arrays import Floats, Ints
 from nextlabel.crowd.agreement import numbers_of
-from nextlabel.crowd.answers import Number, Rating
+from nextlabel.crowd.answers import Z95, Number, Rating, Scaled
 from nextlabel.crowd.skill import Estimate
 from nextlabel.errors import InputError
 from nextlabel.files.columns import cell_text
@@ -56,7 +56,6 @@ PRECISION_HOLD, GAIN_HOLD, GAIN_VARIANCE = 12.0, 30.0, 0.5
 SWEEPS, TOLERANCE = 300, 1e-5
 #: Labels before anything is said of a worker.
 NOBODY = 10
-Z95 = 1.959963984540054
 
 
 class NumberLabels(NamedTuple):
@@ -71,10 +70,18 @@ class NumberLabels(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NumberFit:
-    """Items and workers as learnt; ``estimate`` and ``sd`` (K,) are in the units of the labels."""
+    """Items and workers as learnt; ``estimate`` and ``sd`` (K,) are in the units of the labels.
+
+    ``says`` (W + 1, 3) is what a label z of each worker adds to the precision of its item and, times z and less a
+    constant, to the precision times x; the last row is somebody who has not come yet. ``first`` is (m, s) of an item
+    without labels, ``scale`` (centre, unit) of z and (start, slope) of the estimate in x.
+    """
 
     estimate: Floats
     sd: Floats
+    says: Floats
+    first: tuple[float, float]
+    scale: tuple[float, float, float, float]
     bias: Floats
     gain: Floats
     gain_sd: Floats
@@ -83,14 +90,32 @@ class NumberFit:
     power: float
     origin: float
 
+    def precisions(self, worker: Ints) -> Floats:
+        """What a label of each of these workers adds to the precision of its item, in units of x."""
+        return np.asarray(self.says[np.minimum(worker, len(self.says) - 1), 0])
 
-def fit_numbers(data: NumberLabels, answer: Number) -> NumberFit:
+    def read(self, data: NumberLabels) -> tuple[Floats, Floats]:
+        """Estimate and standard deviation of each item by these labels, of workers as they were learnt: O(labels)."""
+        centre, unit, start, slope = self.scale
+        z = (_bend(data.number, self.power, self.origin) - centre) / unit
+        own, pull, off = self.says[np.minimum(data.worker, len(self.says) - 1)].T
+        total = np.bincount(data.task, own, data.tasks) + 1.0 / self.first[1]
+        drawn = np.bincount(data.task, pull * z - off, data.tasks) + self.first[0] / self.first[1]
+        return start + slope * drawn / total, np.abs(slope) / np.sqrt(total)
+
+
+def _bend(y: Floats, power: float, origin: float) -> Floats:
+    return np.asarray(np.sign(y - origin) * np.abs(y - origin) ** power)
+
+
+def fit_numbers(data: NumberLabels, answer: Scaled) -> NumberFit:
     """Learn from all labels."""
     t, w, y, K, W = data
     n, many = np.bincount(t, minlength=K), np.bincount(w, minlength=W)
     power, origin = _bent(t, y, K, answer)
-    z = np.sign(y - origin) * np.abs(y - origin) ** power
-    centre, unit = float(z.mean()), float(z.std()) or 1.0
+    z = _bend(y, power, origin)
+    usual = 1.0 if answer.low is None or answer.high is None else (answer.high - answer.low) / np.sqrt(12.0)
+    centre, unit = float(z.mean()), float(z.std()) or usual
     z = (z - centre) / unit
     m, s, s_b, s_a, noise = 0.0, 0.5, 0.1, GAIN_VARIANCE, 0.5
     line, cov, tau = np.tile([0.0, 1.0], (W, 1)), np.zeros((W, 2, 2)), np.full(W, 2.0)
@@ -101,7 +126,7 @@ def fit_numbers(data: NumberLabels, answer: Number) -> NumberFit:
         pull = tau[w] * (line[w, 1] * (z - line[w, 0]) - cov[w, 0, 1])
         total, drawn = np.bincount(t, own, K) + 1.0 / s, np.bincount(t, pull, K) + m / s
         before, x, vx = x, drawn / total, 1.0 / total
-        m, s = float(x[seen].mean()), float(np.var(x[seen]) + vx[seen].mean())
+        m, s = float(x[seen].mean()), max(float(np.var(x[seen]) + vx[seen].mean()), 1e-6)
         at, square = x[t], x[t] ** 2 + vx[t]
         sums = [np.bincount(w, tau[w] * one, W) for one in (np.ones(len(y)), at, square, z, z * at)]
         inverse = np.empty((W, 2, 2))
@@ -122,18 +147,22 @@ def fit_numbers(data: NumberLabels, answer: Number) -> NumberFit:
     others = n[t] > 1
     known = (drawn[t] - pull) / (total[t] - own)  # x by the item's other labels
     start, slope = _straight(known[others], y[others], (reliability * (line[:, 1] > 0))[w[others]])
-    if slope <= 0 and power == 1.0:  # nothing to compare: as they are
-        start, slope = centre + origin, unit
+    if slope <= 0:  # nothing to compare: as they are
+        start, slope = (centre + origin, unit) if power == 1.0 else _straight(z, y, np.ones(len(y)))
     estimate, sd = start + slope * x, np.abs(slope) * np.sqrt(vx)
     off = y - estimate[t]
     bias = np.bincount(w, off, W) / (many + 1.0 / max(s_b, 1e-9))
     spread = np.sqrt(np.bincount(w, (off - bias[w]) ** 2, W) / np.maximum(many, 1))
+    b, a = line.T
+    says = np.stack([tau * (a * a + cov[:, 1, 1]), tau * a, tau * (a * b + cov[:, 0, 1])], axis=1)
+    says = np.vstack([says, [(1.0 + s_a) / noise, 1.0 / noise, 0.0]])
     return NumberFit(
-        estimate, sd, bias, line[:, 1], np.sqrt(cov[:, 1, 1]), spread, reliability, power, origin,
+        estimate, sd, says, (m, s), (centre, unit, start, slope), bias,
+        line[:, 1], np.sqrt(cov[:, 1, 1]), spread, reliability, power, origin,
     )  # fmt: skip
 
 
-def _bent(t: Ints, y: Floats, K: int, answer: Number) -> tuple[float, float]:
+def _bent(t: Ints, y: Floats, K: int, answer: Scaled) -> tuple[float, float]:
     """The power and the origin under which items explain the largest share of the variance of labels."""
     first, last = (
         float(y.min() if answer.low is None else answer.low),
@@ -143,7 +172,7 @@ def _bent(t: Ints, y: Floats, K: int, answer: Number) -> tuple[float, float]:
     n = np.bincount(t, minlength=K).astype(np.float64)
     if len(y) <= (n > 0).sum() or (n > 0).sum() < 2:
         return 1.0, 0.0
-    found = {(p, o): _reliability(t, np.sign(y - o) * np.abs(y - o) ** p, n) for o in origins for p in POWERS}
+    found = {(p, o): _reliability(t, _bend(y, p, o), n) for o in origins for p in POWERS}
     best = max(found, key=lambda one: found[one])
     return best if found[best] > found[1.0, origins[0]] + CLEARLY else (1.0, 0.0)
 
@@ -170,7 +199,7 @@ def _straight(x: Floats, y: Floats, weight: Floats) -> tuple[float, float]:
     return my - slope * mx, slope
 
 
-def learn_numbers(labels: LabelTable | str | os.PathLike[str] | Frame, answer: Number | None = None) -> LearntNumbers:
+def learn_numbers(labels: LabelTable | str | os.PathLike[str] | Frame, answer: Scaled | None = None) -> LearntNumbers:
     """Learn what every item is, and how each worker answers, from labels that are numbers or ratings.
 
     ``labels`` as ``learn_crowd`` takes them; ``answer`` is ``nl.results.Number(low, high)`` with the ends of the range
@@ -186,7 +215,7 @@ def learn_numbers(labels: LabelTable | str | os.PathLike[str] | Frame, answer: N
     return LearntNumbers(kind, table.tasks, table.workers, table.per_task, data, fit_numbers(data, kind))
 
 
-def number_labels(table: LabelTable, answer: Number) -> NumberLabels:
+def number_labels(table: LabelTable, answer: Scaled) -> NumberLabels:
     """The labels of a table that names the workers, as numbers; a label without a worker is one more worker's."""
     if table.worker is None:
         raise InputError(
@@ -229,7 +258,7 @@ class NumberWorker:
 class LearntNumbers:
     """Items and workers, learnt together; arrays are in the order of ``task_names``."""
 
-    answer: Number
+    answer: Scaled
     task_names: tuple[Any, ...]
     worker_names: tuple[Any, ...]
     labels_per_task: Ints

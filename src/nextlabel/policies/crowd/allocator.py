@@ -655,6 +655,13 @@ class GrowingCrowd(CrowdAllocator):
             own[:] = columns[name]
         self.campaign.history.size[0] = self.entries
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes in memory, about."""
+        campaign = self.campaign
+        parts = (*campaign, *campaign.state, *campaign.bins, *campaign.history, self.offsets)
+        return sum(part.nbytes for part in parts if isinstance(part, np.ndarray))
+
     # Learning and solving ---------------------------------------------------------------------------------------
 
     def learn(self, version: int, given: int, left: int, arrivals: float | None = None, expert: float = 0.0) -> None:

@@ -115,7 +115,7 @@ def labels(campaign: CampaignId, request: Request, page: Annotated[LabelsQuery, 
     rows = [
         asdict(one)
         for one in given_labels(
-            row.config.labels, tasks, leases, page.unanswered, page.dropped, row.rules.dropped_models
+            row.config.answer_type, tasks, leases, page.unanswered, page.dropped, row.rules.dropped_models
         )
     ]
     following = tasks[-1].number if tasks and tasks[-1].number + 1 < row.tasks else None

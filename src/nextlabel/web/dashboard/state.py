@@ -154,7 +154,7 @@ class DashboardState:
         row = self.store.row(id)
         crowd = self.app.campaign_service.crowd(row)
         if crowd is not None:
-            return summarise_crowd(crowd)
+            return summarise_crowd(row.config, crowd)
         return summarise_states(row.config, self.classes(row), self.app.campaign_service.groups(id))
 
     def _compute_forecast(self, id: str) -> ForecastView:

@@ -33,6 +33,7 @@ from nextlabel.campaign.results import levels, truths
 from nextlabel.campaign.rows import CampaignRow, RecentAnswer
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.worker_reports import Skill
+from nextlabel.crowd.answers import Answer
 from nextlabel.policies.allocation import Group
 
 #: Bins of the probabilities; groups of hard tasks.
@@ -66,25 +67,28 @@ def summarise_states(
         return None
     klass, node, w, members = table.T
     level = levels(config, node)
-    summary, hard = _summed(truths(config, classes, klass, node, level), level, members, (node, klass, -level))
+    summary, hard = _summed(
+        config.answer_type, truths(config, classes, klass, node, level), level, members, (node, klass, -level)
+    )
     return replace(summary, hardest=tuple((int(klass[k]), int(node[k]), int(w[k])) for k in hard))
 
 
-def summarise_crowd(crowd: CrowdSnapshot) -> StateSummary | None:
+def summarise_crowd(config: CampaignSettings, crowd: CrowdSnapshot) -> StateSummary | None:
     """The summary of a campaign that has learnt its workers; None without tasks."""
     tasks = np.arange(len(crowd.beliefs))
     if not len(tasks):
         return None
-    summary, hard = _summed(crowd.beliefs, crowd.told, np.ones_like(tasks), (tasks,))
+    summary, hard = _summed(config.answer_type, crowd.beliefs, crowd.told, np.ones_like(tasks), (tasks,))
     low, high = crowd.expected.low, crowd.expected.high
     return replace(summary, accuracy=crowd.expected_accuracy, hard_tasks=tuple(hard), low=low, high=high)
 
 
-def _summed(truth: Floats, level: Ints, members: Ints, ties: Sequence[Ints]) -> tuple[StateSummary, list[int]]:
+def _summed(
+    answers: Answer, truth: Floats, level: Ints, members: Ints, ties: Sequence[Ints]
+) -> tuple[StateSummary, list[int]]:
     """Groups of tasks with so many ``members`` each, summed up; and those with labels that are closest to call."""
-    ordered, told = np.sort(truth, axis=1), np.flatnonzero(level > 0)
-    best, margin = ordered[:, -1], np.round(ordered[:, -1] - ordered[:, -2], 12)
-    bins = np.minimum(((truth[:, 1] if truth.shape[1] == 2 else best) * BINS).astype(np.int64), BINS - 1)
+    told, best, margin = np.flatnonzero(level > 0), answers.certainty(truth), np.round(answers.margin(truth), 12)
+    bins = np.minimum(((truth[:, 1] if len(answers.labels) == 2 else best) * BINS).astype(np.int64), BINS - 1)
     hard = told[np.lexsort([*(one[told] for one in ties), margin[told]])[:HARD_GROUPS]]
     summary = StateSummary(
         tasks=int(members.sum()),
@@ -134,5 +138,6 @@ def _summary(row: CampaignRow, classes: Sequence[Prior], said: Sequence[RecentAn
     if not said:
         return WorkerSummary(None, None, 0)
     label, klass, node, level = np.array([(s.label, s.class_number, s.node, s.labels) for s in said], dtype=np.int64).T
-    believed = truths(row.config, classes, klass, node, level).argmax(axis=1)
-    return WorkerSummary(median(seconds) if seconds else None, float((believed == label).mean()), len(said))
+    answers = row.config.answer_type
+    agrees = answers.agrees(label, answers.best(truths(row.config, classes, klass, node, level)))
+    return WorkerSummary(median(seconds) if seconds else None, float(agrees.mean()), len(said))

@@ -296,7 +296,7 @@ def comment_lines(store: SqlStore, row: CampaignRow, worker: str | None, limit: 
     return [
         CommentLine(
             lease.task, tasks[lease.task].key if lease.task in tasks else str(lease.task), lease.worker,
-            None if lease.label is None else row.config.labels[lease.label], lease.comment or "",
+            None if lease.label is None else row.config.answer_type.name_of(lease.label), lease.comment or "",
             lease.ended_at or lease.leased_at,
         )
         for lease in leases
@@ -354,7 +354,7 @@ def _merged(lines: Sequence[LogLine]) -> list[LogLine]:
 
 def _label(config: CampaignSettings, data: Mapping[str, Any]) -> str:
     number: int = data["label"]
-    return config.labels[number]
+    return config.answer_type.name_of(number)
 
 
 def _told(config: CampaignSettings, who: str, what: str, data: Mapping[str, Any]) -> str:

@@ -24,7 +24,7 @@ from starlette.responses import RedirectResponse, Response
 
 from nextlabel.campaign.replies import AuditItem
 from nextlabel.campaign.settings import shown_payload
-from nextlabel.errors import InputError, NotFoundError, TokenError
+from nextlabel.errors import NotFoundError, TokenError
 from nextlabel.service.app_state import app_state
 from nextlabel.service.auth import campaign_id
 from nextlabel.service.links import INVALID_LINK, AuditKey
@@ -93,13 +93,12 @@ def _items(request: Request, key: AuditKey) -> list[AuditItem]:
 
 def _answer(request: Request, key: AuditKey, task: str, answer: str) -> None:
     service = app_state(request).campaign_service
-    labels = service.store.row(key.campaign).config.labels
-    if not answer.isdecimal() or len(answer) > 3 or int(answer) >= len(labels):
-        raise InputError("this answer does not exist.", "Use one of the buttons.")
+    answers = service.store.row(key.campaign).config.answer_type
+    label = answers.name_of(answers.sent(answer))
     if task not in {one.task for one in _items(request, key)}:
         raise NotFoundError("this item is not one of the link's.", "Open the link that you were sent again.")
     asked = service.audits if key.end else service.guarantees
-    asked.answer(key.campaign, {task: labels[int(answer)]})
+    asked.answer(key.campaign, {task: label})
 
 
 def _page(request: Request, key: AuditKey, asked: str | None, last: str | None) -> Response:
@@ -109,15 +108,15 @@ def _page(request: Request, key: AuditKey, asked: str | None, last: str | None) 
     item = named.get(asked or "") or next((one for one in items if one.label is None), None)
     before = named.get(last or "")
     texts = texts_for(config.language, request.headers.get("accept-language", ""))
-    shown = dict(zip(config.labels, config.shown_labels, strict=True))
     context: dict[str, Any] = {
         "texts": texts, "name": config.name or key.campaign, "question": config.question, "item": item,
         "answered": sum(one.label is not None for one in items), "drawn": len(items),
         "number": 0 if item is None else items.index(item) + 1, "address": _address(key.campaign),
         "parts": [] if item is None else payload_parts(shown_payload(config.show, item.payload)),
-        "choices": choices(config.shown_labels, () if config.rating is None else config.labels), "before": None,
+        "choices": choices(config), "answers": config.answer_type, "before": None,
     }  # fmt: skip
     if before is not None and before.label is not None and asked is None:
         context["before"] = quote(before.task, safe="")
-        context["last_answer"] = Markup('<strong dir="auto">{}</strong>').format(shown[before.label])
+        said = config.shown(config.answer_type.number_of(before.label))
+        context["last_answer"] = Markup('<strong dir="auto">{}</strong>').format(said)
     return page("worker/audit.html", media=True, **context)

@@ -39,7 +39,7 @@ from nextlabel.web.markdown import safe_html
 from nextlabel.web.render import page, render, replace_surrogates
 from nextlabel.web.worker.session import WorkerSession, completion_of
 from nextlabel.web.worker.steps import WorkerView, version_of
-from nextlabel.web.worker.task_view import INSTRUCTIONS_KEY, SKIP_KEY, UNDO_KEY, choices, payload_parts
+from nextlabel.web.worker.task_view import INSTRUCTIONS_KEY, SKIP_KEY, UNDO_KEY, payload_parts
 from nextlabel.web.worker.texts import FINAL_REASONS, WorkerTexts, texts_for
 
 #: The section of the texts' errors for a status; all others are refusals.
@@ -108,7 +108,7 @@ def _context(texts: WorkerTexts, session: WorkerSession, view: WorkerView, read:
         }  # fmt: skip
     return {
         **common, "title": f"{view.question or texts('page.question')} · {view.name}"[:150], "lease": reply,
-        "parts": payload_parts(reply.payload), "choices": choices(view.labels, view.steps), "skip_key": SKIP_KEY,
+        "parts": payload_parts(reply.payload), "choices": view.choices, "answers": view.answers, "skip_key": SKIP_KEY,
         "longest_comment": LONGEST_COMMENT,
         "left": max(view.seconds_left, 0.0), "left_text": texts.time_left(view.seconds_left),
     }  # fmt: skip

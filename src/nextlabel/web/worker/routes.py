@@ -195,6 +195,6 @@ def _preview(request: Request, campaign: str) -> Response:
         "texts": texts, "name": config.name or campaign, "question": config.question, "item": item,
         "instructions": safe_html(config.instructions),
         "parts": [] if item is None else payload_parts(shown_payload(config.show, item.payload)),
-        "choices": choices(config.shown_labels, () if config.rating is None else config.labels),
+        "choices": choices(config), "answers": config.answer_type,
     }  # fmt: skip
     return page("worker/preview.html", media=True, own_policy=framed_policy(request), **context)

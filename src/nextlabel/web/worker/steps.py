@@ -15,10 +15,12 @@ from starlette.requests import Request
 from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.replies import Lease, NoTask, Receipt
 from nextlabel.campaign.transitions import LABELLED, LATE
+from nextlabel.crowd.answers import Answer
 from nextlabel.errors import ConflictError, InputError, NotFoundError, TablesPendingError
 from nextlabel.service.app_state import app_state
 from nextlabel.service.auth import Principal, campaign_id_of_lease
 from nextlabel.service.links import WorkerKey
+from nextlabel.web.worker.task_view import Choice, choices
 
 BEGIN = "begin"
 MOVES = ("tell", "release", "undo", BEGIN)
@@ -44,8 +46,7 @@ def checked_action(request: Request, key: WorkerKey, form: dict[str, str]) -> Wo
     answer, move = form.get("answer", ""), form.get("move", "tell")
     if move not in MOVES:
         raise InputError("the form does not say what to do.", "Go back to the page and use its buttons.")
-    number = int(answer) if answer.isdecimal() and len(answer) < 4 else -1
-    action = WorkerAction(move, form.get("lease", ""), number, form.get("comment", ""))
+    action = WorkerAction(move, form.get("lease", ""), answer, form.get("comment", ""))
     if move != BEGIN:
         campaign_id_of_lease(action.lease, Principal(key.campaign, key.worker))
     if move != "tell":
@@ -92,7 +93,7 @@ async def extend_lease(request: Request, key: WorkerKey, lease: str) -> float:
 
 
 class WorkerAction(NamedTuple):
-    """What a worker does with a lease: ``move`` is tell, release or undo; ``answer`` is the label's number.
+    """What a worker does with a lease: ``move`` is tell, release or undo; ``answer`` is what the form sent.
 
     A ``comment`` goes with an answer or a release.
     ``begin`` is a move without a lease: the worker has read the instructions.
@@ -100,7 +101,7 @@ class WorkerAction(NamedTuple):
 
     move: str
     lease: str
-    answer: int = -1
+    answer: str = ""
     comment: str = ""
 
 
@@ -121,8 +122,8 @@ class WorkerView:
     name: str
     question: str
     language: str | None
-    labels: tuple[str, ...]
-    steps: tuple[str, ...]
+    choices: list[Choice]
+    answers: Answer
     instructions: str
     spent: int
     budget: int
@@ -159,8 +160,8 @@ def act_and_ask(
         undoable = _undoable(commands, worker, answered)
         row, tally = commands.state.row, commands.state.find_worker(worker)
         return WorkerView(
-            row.config.name or row.id, row.config.question, row.config.language, row.config.shown_labels,
-            () if row.config.rating is None else row.config.labels,
+            row.config.name or row.id, row.config.question, row.config.language, choices(row.config),
+            row.config.answer_type,
             row.config.instructions, row.spent, row.budget, reply, _comment(commands, reply),
             reply.expires_at - commands.now if isinstance(reply, Lease) else 0.0,
             None if tally is None else tally.labels, row.config.completion_code,
@@ -201,9 +202,8 @@ def renewal(worker: str, lease: str) -> Callable[[Commands], float]:
 
 def _act(commands: Commands, worker: str, action: WorkerAction) -> tuple[Receipt | None, str | None]:
     """The result of an action, and a key of ``notes`` in the texts if something unusual, not an error, happened."""
-    labels = commands.state.row.config.labels
-    if action.move == "tell" and not 0 <= action.answer < len(labels):
-        raise InputError("this answer does not exist.", "Use one of the buttons.")
+    answers = commands.state.row.config.answer_type
+    said = answers.name_of(answers.sent(action.answer)) if action.move == "tell" else ""
     before = commands.state.lease(action.lease)
     repeated = before is not None and before.label is not None  # read now: the row changes below
     try:
@@ -211,7 +211,7 @@ def _act(commands: Commands, worker: str, action: WorkerAction) -> tuple[Receipt
             return commands.release(action.lease, worker, action.comment), None
         if action.move == "undo":
             return commands.undo(action.lease, worker), None
-        told = commands.tell(action.lease, labels[action.answer], worker, action.comment)
+        told = commands.tell(action.lease, said, worker, action.comment)
     except NotFoundError:
         return None, "not_yours"
     except ConflictError:
@@ -232,4 +232,4 @@ def _undoable(commands: Commands, worker: str, lease: str) -> UndoableAnswer | N
     over = found.status != LABELLED or commands.now >= found.expires_at
     if over or found.label is None or found.dropped or commands.is_blocked(worker):
         return None
-    return UndoableAnswer(lease, commands.state.row.config.shown_labels[found.label])
+    return UndoableAnswer(lease, commands.state.row.config.shown(found.label))

@@ -20,6 +20,8 @@ import json
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+from nextlabel.campaign.settings import CampaignSettings
+
 #: Field names and endings of addresses that tell what kind of medium an address is.
 NAMES = {
     "image": ("image", "img", "photo", "picture"),
@@ -103,16 +105,13 @@ class Choice(NamedTuple):
     keys: tuple[str, ...]
 
 
-def choices(labels: tuple[str, ...], steps: tuple[str, ...] = ()) -> list[Choice]:
-    """The answers with their keys: digits for the first nine, and the first letter if no other label has it.
-
-    A step of a scale from 0 to 9 has its own digit.
+def choices(config: CampaignSettings) -> list[Choice]:
+    """The answers with their keys, none where they are numbers: an answer's own key (``Answer.keys``), or digits for
+    the first nine and the first letter if no other label has it.
     """
-    if steps:
-        return [
-            Choice(n, name, (step,) if step in "0123456789" else ())
-            for n, (name, step) in enumerate(zip(labels, steps, strict=True))
-        ]
+    labels, keys = config.shown_labels, config.answer_type.keys()
+    if keys:
+        return [Choice(n, name, (key,) if key else ()) for n, (name, key) in enumerate(zip(labels, keys, strict=True))]
     firsts = [label[0].lower() for label in labels]
     found = []
     for number, first in enumerate(firsts):

@@ -261,7 +261,7 @@ def _task_page(request: Request, campaign: str, number: int, problem: str = "", 
         if isinstance(task.payload, dict)
         else [],
         result=results_of(row, classes, [task], beliefs, dashboard.app.campaign_service.guarantees.final(row))[0],
-        beliefs=list(zip(row.config.labels, (float(p) for p in truth), counts, strict=True)),
+        beliefs=list(zip(row.config.labels, map(float, truth), counts, strict=True)) if row.config.labels else [],
         leases=dashboard.store.leases(id, [number]),
         dropped_models=row.rules.dropped_models,
     )
@@ -477,7 +477,7 @@ async def edit(campaign: CampaignId, request: Request) -> Response:
 def _save(request: Request, id: str, fields: dict[str, str], shown: list[str]) -> Response:
     dashboard = dashboard_state(request)
     row = dashboard.store.row(id)
-    form = PageForm.read(fields, shown, row.config.answers)
+    form = PageForm.read(fields, shown, len(row.config.labels))
     if fields.get("action") == "preview":
         return _edit_page(request, id, form)
     columns = columns_to_show(row.config, [task.payload for task in dashboard.store.tasks(id, limit=SAMPLE)])
@@ -512,7 +512,7 @@ class PageForm:
     def of(cls, row: CampaignRow, columns: Sequence[str]) -> PageForm:
         """The form as the campaign stands."""
         config = row.config
-        names = config.display_names or ("",) * config.answers
+        names = config.display_names or ("",) * len(config.labels)
         shown = tuple(name for name in columns if is_shown(config.show, name))
         return cls(current(row, offered("workers", changing=True)), names, shown)
 

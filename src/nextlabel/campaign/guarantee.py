@@ -151,7 +151,7 @@ def freeze(
         for task in np.flatnonzero(gold >= 0).tolist()
     ]
     table = ResultTable(
-        tuple(keys), tuple(config.labels[label] for label in labels), np.array(probability), np.asarray(gold >= 0)
+        tuple(keys), tuple(map(config.answer_type.name_of, labels)), np.array(probability), np.asarray(gold >= 0)
     )
     if of is not None:
         config.answer_type.number_of(of)

@@ -93,7 +93,7 @@ class Guarantees:
         return [
             AuditItem(
                 tasks[number].key,
-                row.config.labels[live.answers[number]] if number in live.answers else None,
+                row.config.answer_type.name_of(live.answers[number]) if number in live.answers else None,
                 tasks[number].payload,
             )
             for number in live.queue

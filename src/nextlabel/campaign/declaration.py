@@ -174,11 +174,12 @@ class DeclaredSettings(BaseModel):
         "or like a model's score. All columns are kept and come back with the results.",
     )  # fmt: skip
     features: Annotated[
-        tuple[Name, ...] | None, Offer("A,B", changeable=True, form="terms", label="Columns to learn from")
+        tuple[Name, ...] | None, Offer("A,B|FILE", changeable=True, form="terms", label="Columns to learn from")
     ] = Field(
         None, max_length=500, examples=[["text", "vector"]],
         description="Columns of the tasks that a learner may learn from (policy crowd only): numbers, lists of numbers "
-        "or texts, or * for all. A label then says something about tasks like its own.",
+        "or texts, or * for all. A label then says something about tasks like its own. A file with features of its own "
+        "may be given as well or instead.",
     )  # fmt: skip
     deadline: Annotated[
         float | None,

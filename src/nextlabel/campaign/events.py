@@ -24,6 +24,8 @@ predicted    worker (a model), first (number of the first lease), tasks, labels:
              cost (of one, in labels), charged (labels of the budget that the whole upload costs, or 0)
 predictions_dropped worker (a model), reason, labels (how many): they are left out of the results
 predictions_restored worker, labels: they are taken in again
+features_added items, tasks, numbers, texts, hash: features of items were added to those that were there; from now on
+             they are those of that hash
 expired      lease
 released     lease, comment
 renewed      lease, expires_at
@@ -56,8 +58,10 @@ refitted     version of the model of tasks and workers that leases are chosen by
              tasks that it rests on, given, left (labels given out, and to come), budget, workers, shares (of the
              truths), history [[labels, expected accuracy, ends of its interval], ...] of the refits so far, next
              (labels given at which it is due again), arrivals (asks that are expected, where workers may be turned
-             away), expert (what a task is worth at least, if an expert waits), upto (the last event that it looked at,
-             if it was made in the background: the events since then move it like any others)
+             away), learner (hash of what it says of the tasks, bits per task, agrees: with how many labels, log loss
+             per task with and without it; null: none any more), expert (what a task is worth at least, if an expert
+             waits), upto (the last event that it looked at, if it was made in the background: the events since then
+             move it like any others)
 refitting    a refit of the labels up to this event has begun; version, labels, tasks, given, left, budget, next of it
 tuned        rho, arrival_rate, completion_rate: tables follow the rates that were learnt
 closed       reason: why no task of the campaign gets another label
@@ -80,7 +84,7 @@ KINDS: Final = (
     "released", "renewed", "undone", "self_assigned", "withdrawn",
     "paused", "resumed", "changed", "tuned", "refitting", "refitted", "closed", "reopened", "clock_accepted",
     "rebuilt", "worker_paused", "worker_blocked", "worker_restored", "labels_dropped", "labels_restored",
-    "turned_away", "predictions_dropped", "predictions_restored", "gold_set",
+    "turned_away", "predictions_dropped", "predictions_restored", "features_added", "gold_set",
     "audit_drawn", "audit_answered", "adjudicated", "adjudication_undone", "noticed",
     "guarantee_drawn", "guarantee_answered", "guarantee_looked", "guarantee_reopened",
 )  # fmt: skip

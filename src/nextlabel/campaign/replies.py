@@ -94,6 +94,17 @@ class AddedPredictions:
 
 
 @dataclass(frozen=True, slots=True)
+class AddedFeatures:
+    """Items with features, how many of them are tasks of the campaign now, numbers and texts of each; a hash of all."""
+
+    items: int
+    tasks: int
+    numbers: int
+    texts: int
+    hash: str
+
+
+@dataclass(frozen=True, slots=True)
 class ChangedLabels:
     """How many labels of a worker were dropped or restored; ``left`` could not be restored for want of room."""
 

@@ -58,7 +58,8 @@ class Rules:
     labels for a guarantee, 0 if they are not frozen. ``turned_away``: how often workers were, and
     how many different ones (``turned_away_workers``). ``paused_because``: why, if the campaign paused itself.
     ``hours``: workers and seconds by the hour of the day (``campaign.rates``).
-    ``noticed``: what the requester should do something about (``campaign.notices``).
+    ``noticed``: what the requester should do something about (``campaign.notices``). ``features``: the hash of those
+    that were given beside the tasks.
     """
 
     rate_memory: int
@@ -74,6 +75,7 @@ class Rules:
     paused_because: str = ""
     hours: Hours = NOTHING_SEEN
     noticed: tuple[Notice, ...] = ()
+    features: str = ""
 
 
 #: Of a campaign before its first event; ``created`` says what holds.

@@ -74,11 +74,11 @@ class Log(Protocol):
         ...
 
     def kept(self, part: str) -> bytes | None:
-        """What was kept of the crowd's model: its ``snapshot`` (``CrowdModel.dump``), or a learner's word by hash."""
+        """What was kept of the crowd's model: its ``snapshot``, or a learner's word or features by hash."""
         ...
 
-    def keep(self, part: str, data: bytes) -> None:
-        """Keep a learner's word."""
+    def keep(self, part: str, data: bytes | None) -> None:
+        """Keep a learner's word or the features; None: keep it no more."""
         ...
 
     def payloads(self, after: int, limit: int) -> list[tuple[str, Any]]:
@@ -272,8 +272,8 @@ class CampaignState:
         """What was kept of the crowd's model (``CrowdModel.dump``)."""
         return self.source.kept(part)
 
-    def keep(self, part: str, data: bytes) -> None:
-        """Keep a learner's word."""
+    def keep(self, part: str, data: bytes | None) -> None:
+        """Keep a learner's word or the features; None: keep it no more."""
         self.source.keep(part, data)
 
     def payloads(self, after: int, limit: int) -> list[tuple[str, Any]]:
@@ -928,6 +928,9 @@ class CampaignState:
         row, worker = self.row, event.data["worker"]
         row.rules = replace(row.rules, dropped_models=tuple(n for n in row.rules.dropped_models if n != worker))
         self._worker(worker).dropped -= event.data["labels"]
+
+    def _on_features_added(self, event: Event) -> None:
+        self.row.rules = replace(self.row.rules, features=event.data["hash"])
 
     def _on_audit_drawn(self, event: Event) -> None:
         rules = self.row.rules

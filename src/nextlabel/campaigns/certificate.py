@@ -96,6 +96,11 @@ CONTRADICTED = "The labels contradict the bound's assumptions, so it is not show
 TOO_FEW = "It is known after 30 labels."
 NO_BOUND = {"rating": "There is none for ratings.", "number": "There is none for numbers."}
 BY_KNOWN = "What is shown is how many known items would be right by their labels alone, were their truth not known."
+#: Added where a learner of the items' features says something; the first part is how much.
+BY_LEARNER = (
+    " A learner of the items' features adds {bits:.2f} bits per item: the labels' log loss is {with:.3f} per item with "
+    "it and {without:.3f} without. This assumes that people's mistakes do not follow the features."
+)
 NO_LABELS = "There are no labels yet: this is what guessing would get right."
 
 #: Points of the curve below the budget and above it.
@@ -516,7 +521,8 @@ def _learnt_certificate(campaign_service: CampaignService, id: str, wait: bool) 
         expected_arrivals(row, found.at), (), perf_counter() - begin,
         low=crowd.expected.low,
         high=crowd.expected.high,
-        rests_on=BY_LABELS if crowd.labels.sum() else NO_LABELS,
+        rests_on=(BY_LABELS if crowd.labels.sum() else NO_LABELS)
+        + ("" if crowd.learner is None else BY_LEARNER.format(**crowd.learner)),
         audit=audited_accuracy(crowd.beliefs, campaign_service.audits.truths(id), crowd.gold, row.config),
         forecast=outlook.mean,
         forecast_low=outlook.low,

@@ -19,6 +19,7 @@ from nextlabel.campaign.external_answers import Skipped
 from nextlabel.campaign.new_tasks import row_tables, task_tables
 from nextlabel.campaign.replies import (
     Added,
+    AddedFeatures,
     AddedPredictions,
     AuditItem,
     ChangedLabels,
@@ -109,6 +110,14 @@ class Campaign:
         ``cost`` is what one prediction costs in labels of the budget.
         """
         return self._service.add_predictions(self.id, model, row_tables(predictions), cost)
+
+    def add_features(self, features: Any, *, replace: bool = False) -> AddedFeatures:
+        """Add what is known of items beside their labels, in a form of ``files.features``: labels then teach more.
+
+        Items may come later than their features, and some may have none. An item's features may be given anew; all
+        have the same columns, unless ``replace`` takes away those that are there.
+        """
+        return self._service.add_features(self.id, features, replace)
 
     def imports(self) -> list[ImportStatus]:
         """The last imports of many tasks, and how far each has got."""

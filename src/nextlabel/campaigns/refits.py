@@ -201,8 +201,9 @@ class _StoredLog:
         """What was kept of the crowd's model."""
         return self._store.get(kept_name(self._id, part))
 
-    def keep(self, part: str, data: bytes) -> None:
+    def keep(self, part: str, data: bytes | None) -> None:
         """Keep a learner's word."""
+        assert data is not None
         self._store.put(kept_name(self._id, part), data)
 
     def payloads(self, after: int, limit: int) -> list[tuple[str, Any]]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import wait
-from dataclasses import replace
+from dataclasses import asdict, replace
+from functools import partial
+from hashlib import sha256
 from itertools import chain
 from typing import Any, TypeVar
 
@@ -18,7 +20,16 @@ from nextlabel.campaign.known_answers import adjudicate, answer_audit, draw_audi
 from nextlabel.campaign.new_tasks import NewTask, read_tasks
 from nextlabel.campaign.policy_tables import load_of
 from nextlabel.campaign.records import taken_by_deleted
-from nextlabel.campaign.replies import Added, AddedPredictions, AuditItem, ChangedLabels, Lease, NoTask, Receipt
+from nextlabel.campaign.replies import (
+    Added,
+    AddedFeatures,
+    AddedPredictions,
+    AuditItem,
+    ChangedLabels,
+    Lease,
+    NoTask,
+    Receipt,
+)
 from nextlabel.campaign.results import GivenLabel, Result, given_labels, results_of
 from nextlabel.campaign.rows import (
     NOT_ANSWERED,
@@ -42,7 +53,9 @@ from nextlabel.campaigns.table_cache import TableCache, crowd_compiled
 from nextlabel.campaigns.visits import PlatformVisits
 from nextlabel.campaigns.worker_reports import WorkerReports
 from nextlabel.errors import BusyError, ConflictError, NotFoundError, TablesPendingError
+from nextlabel.files.features import read_features
 from nextlabel.policies.allocation import Group
+from nextlabel.store.records import kept_name
 from nextlabel.store.sql import SqlStore
 from nextlabel.store.verify import Verification, verify
 
@@ -161,6 +174,29 @@ class CampaignService:
     ) -> AddedPredictions:
         """What a model predicts, as the labels of worker ``model:NAME`` (``campaign.predictions``)."""
         return add_predictions(self, id, model, rows, cost, task_column, progress)
+
+    def add_features(self, id: str, features: Any, replace: bool = False) -> AddedFeatures:
+        """Features of items, present or to come, beside those that are there; with ``replace`` in their place."""
+        row = self.store.row(id)
+        if not row.config.knows_workers:
+            raise ConflictError(
+                f"campaign {id!r} has the policy {row.config.policy!r}, which does not learn from features.",
+                "Use a campaign with the policy crowd, which is the default.",
+            )
+        keys = [task.key for tasks in self.task_chunks(id, CHUNK) for task in tasks]
+        read = read_features(features, keys)
+        while True:
+            before, all_of_them = self.store.row(id).rules.features, read
+            old = self.store.get(kept_name(id, f"features-{before}")) if before and not replace else None
+            if old is not None:
+                all_of_them = read.then(read_features(old))
+            data = all_of_them.dump()
+            added = AddedFeatures(
+                len(read), int((read.rows_of(keys) >= 0).sum()), read.numbers.shape[1], len(read.texts),
+                sha256(data).hexdigest()[:32],
+            )  # fmt: skip
+            if self.run(id, partial(_keep_features, before=before, added=added, data=data)):
+                return added
 
     def _add(
         self,
@@ -340,6 +376,19 @@ class CampaignService:
         """Give back what is held open."""
         self.table_cache.close()
         self.store.close()
+
+
+def _keep_features(commands: Commands, before: str, added: AddedFeatures, data: bytes) -> bool:
+    """Whether nobody else has added features meanwhile."""
+    state = commands.state
+    if state.row.rules.features != before:
+        return False
+    if added.hash != before:
+        state.keep(f"features-{added.hash}", data)
+        commands.record("features_added", asdict(added))
+        if before:
+            state.keep(f"features-{before}", None)
+    return True
 
 
 def _first_tasks(tasks: Iterable[NewTask]) -> tuple[list[NewTask], Iterator[NewTask] | None]:

@@ -54,9 +54,9 @@ def annotate(
     ] = None,
     tries: Annotated[int, whole("--tries", "N", 1, "4", "Call a function that fails up to N times for a task.")] = 4,
     refit_every: Annotated[
-        int, whole("--refit-every", "N", 1, "100", "Fit a learner again after N more labels of people.")
+        int, whole("--refit-every", "N", 1, "100", "Teach a learner again after N more labels of people.")
     ] = 100,
-    once: Annotated[bool, typer.Option("--once", help="Fit a learner once, and end.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Teach a learner once, and end.")] = False,
     url: Annotated[
         str | None,
         text("--url", "URL", f"The address of a service, whose token is in {TOKEN}. Default: use --db."),
@@ -64,7 +64,10 @@ def annotate(
     db: Db = DB,
     as_json: Json = False,
 ) -> None:
-    """Have a function or a learner of yours label tasks as worker model:NAME. Ctrl-C stops it; nothing is lost."""
+    """Have a function label tasks as worker model:NAME, or people's labels teach a learner of yours.
+
+    What a learner says of a task is where the task's own labels start. Ctrl-C stops it; nothing is lost.
+    """
     needs_service()
     from nextlabel.client.annotation import (
         Learning,
@@ -80,7 +83,8 @@ def annotate(
 
     found, called, price = load_model(model), name or default_name(model), number_of("--cost", cost)
     if is_learner(found):
-        refuse_idle(context, ["batch", "cost", "buy", "most", "per_minute", "tries"], "a function, not with a learner")
+        idle = ["name", "batch", "cost", "buy", "most", "per_minute", "tries"]
+        refuse_idle(context, idle, "a function, not with a learner")
     else:
         refuse_idle(context, ["refit_every", "once"], "a learner, an object with fit and predict_proba")
     if buy:
@@ -88,8 +92,9 @@ def annotate(
 
     def run(campaign: AnnotatedCampaign, progress: Callable[[float], None]) -> Outcome:
         if is_learner(found):
-            learning = Learning(campaign, called, found, refit_every, column, say)
-            return learn_along(learning, once=once, progress=progress)
+            return learn_along(
+                Learning(campaign, found, refit_every, column, say), called, once=once, progress=progress
+            )
         labels = campaign.status().settings.labels
         calls = ModelCalls(found, labels, batch is not None, column, tries, Pace(per_minute), say)
         if buy:
@@ -103,12 +108,13 @@ def annotate(
 
 def _summary(outcome: Outcome) -> str:
     """What the run has done, in one sentence."""
+    if outcome.taught is not None:
+        return f"{outcome.model}: taught by {counted(outcome.taught, 'label')}."
     more = [
         f"{counted(outcome.charged, 'label')} of the budget" if outcome.charged else "",
         f"{counted(outcome.known, 'task')} answered before" if outcome.known else "",
         f"{counted(outcome.passed, 'task')} without an answer" if outcome.passed else "",
         f"{counted(outcome.failed, 'task')} given up" if outcome.failed else "",
-        f"version {outcome.version}" if outcome.version else "",
     ]
     rest = "".join(f", {part}" for part in more if part)
     return f"model:{outcome.model}: {counted(outcome.labels, 'label')}{rest}."

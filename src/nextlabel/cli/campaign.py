@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from nextlabel.campaigns.webhooks import Webhooks
     from nextlabel.campaigns.worker_reports import WorkerReport
     from nextlabel.crowd.agreement import Agreement
+    from nextlabel.files.features import Features
     from nextlabel.files.tasks import TaskReader
     from nextlabel.store.sql import SqlStore
 
@@ -110,6 +111,8 @@ def _kept(name: str) -> bool:
     return kind(name) in (bool, int, float) and declared(name).default is not None
 
 
+#: How files of features end.
+FEATURES = frozenset({".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".parquet", ".npy", ".npz", ".gz"})
 #: What items may be if the command line names no labels.
 LABELS = declared("labels").examples[0]  # type: ignore[index]
 
@@ -158,6 +161,10 @@ def create(
     from nextlabel.campaign.new_tasks import read_tasks
     from nextlabel.campaign.settings import CampaignSettings
 
+    path = typed["features"]
+    beside = _read_features(path) if path is not None and _is_file(path) else None
+    if beside is not None:
+        typed["features"] = None
     settings = typed_settings(typed)
     if settings.get("answer", "choice") == "choice":
         settings = {"labels": LABELS, **settings}
@@ -168,7 +175,11 @@ def create(
     with opened as first:
         config = CampaignSettings.from_dict({**settings, "show": _shown(settings.get("show"), first, score_column)})
         with service_at(db, create=True) as service, working("Adding tasks") as progress:
+            if beside is not None and not config.knows_workers:
+                raise InputError(f"policy {config.policy!r} does not learn from features.", "Use the policy crowd.")
             row, added = service.create_with(config, id, read_tasks(config, first or ()), import_bar(first, progress))
+            if beside is not None:
+                say(_add_features(service, row.id, beside)[1])
     read = [] if first is None else [*say_read(first.report), *say_columns(config, first, score_column, added)]
     if as_json:
         print_json({**fields_of(row), "read": read})
@@ -180,6 +191,13 @@ def create(
     if config.knows_workers:
         audit = f"nextlabel campaign audit {row.id} --audits 60{where}"
         say(f"Labels alone cannot tell how many are right: when they are in, audit 30 to 60 items: {audit}.")
+
+
+def _is_file(typed: str) -> bool:
+    """Whether --features names a file rather than columns of the tasks."""
+    from pathlib import Path
+
+    return Path(typed).is_file() or ("," not in typed and Path(typed).suffix.lower() in FEATURES)
 
 
 def _shown(show: list[str] | None, tasks: TaskReader | None, score_column: str | None) -> list[str] | None:
@@ -210,6 +228,13 @@ def add(
         str | None, text("--model", "NAME", "With --predictions: its labels are those of worker model:NAME.")
     ] = None,
     cost: Annotated[str, text("--cost", "C", "Labels of the budget that one prediction costs. Default: 0.")] = "0",
+    features: Annotated[
+        str | None,
+        text("--features", "FILE", "What is known of items: a column task, and numbers, vectors or texts."),
+    ] = None,
+    replace_features: Annotated[
+        bool, typer.Option("--replace-features", help="With --features: take away those that are there.")
+    ] = False,
     id_column: IdColumn = None,
     label_column: LabelColumn = "label",
     score_column: ScoreColumn = None,
@@ -217,21 +242,31 @@ def add(
     db: Db = DB,
     as_json: Json = False,
 ) -> None:
-    """Add tasks, known answers or a model's predictions, all of a file or none of it.
+    """Add tasks, known answers, a model's predictions or features of items, all of a file or none of it.
 
     Control questions are given among the others and never shown as such. Their labels tell how good each worker is, and
     are not paid from the budget unless the campaign was created with --gold-in-budget; an answer is corrected by giving
-    it again. A model is learnt like any worker, so that people go where it is not enough.
+    it again. A model is learnt like any worker, so that people go where it is not enough. With features a label says
+    something about items like its own; they may be of items that come later.
     """
-    if sum(given is not None for given in (tasks, gold, predictions)) != 1:
-        raise InputError("nothing says what to add.", "Give a file of TASKS, --gold FILE or --predictions FILE.")
+    if sum(given is not None for given in (tasks, gold, predictions, features)) != 1:
+        raise InputError(
+            "nothing says what to add, or several things do.",
+            "Give a file of TASKS, --gold FILE, --predictions FILE or --features FILE.",
+        )
     if tasks is None:
         refuse_idle(context, ["score_column", "gold_column"], "a file of TASKS")
     if gold is None:
         refuse_idle(context, ["label_column"], "--gold")
     if predictions is None:
         refuse_idle(context, ["model", "cost"], "--predictions")
-    if tasks is not None:
+    if features is None:
+        refuse_idle(context, ["replace_features"], "--features")
+    if features is not None:
+        read = _read_features(features, id_column)
+        with service_at(db) as service:
+            answer(as_json, *_add_features(service, id, read, replace_features))
+    elif tasks is not None:
         _add_tasks(id, tasks, id_column, score_column, gold_column, db, as_json)
     elif gold is not None:
         _add_gold(id, gold, id_column or "task", label_column, db, as_json)
@@ -274,6 +309,21 @@ def _add_gold(id: str, path: str, task_column: str, label_column: str, db: str, 
         {"changed": changed, "controls": controls},
         f"{counted(changed, 'answer')} new or corrected; {id} has {counted(controls, 'control question')}.",
     )
+
+
+def _read_features(path: str, task_column: str | None = None) -> Features:
+    from nextlabel.files.features import read_features
+
+    return read_features(path, task=task_column or "task")
+
+
+def _add_features(
+    service: CampaignService, id: str, read: Features, replace: bool = False
+) -> tuple[dict[str, Any], str]:
+    """What was added, and a sentence about it."""
+    added = service.add_features(id, read, replace)
+    sentence = f"Features of {counted(added.items, 'item')} added; {id} has {added.tasks:,} of these items now."
+    return {**asdict(added), "read": read.sentences()}, sentence
 
 
 def _add_predictions(

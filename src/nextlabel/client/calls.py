@@ -37,7 +37,7 @@ import httpx
 from nextlabel.campaign.declaration import ChangeOptions, SettingOptions, spells_settings
 from nextlabel.campaign.new_tasks import row_tables, task_tables
 from nextlabel.campaign.notices import Notice
-from nextlabel.campaign.replies import Added, AddedPredictions, Lease, NoTask, lease_id_of
+from nextlabel.campaign.replies import Added, AddedFeatures, AddedPredictions, Lease, NoTask, lease_id_of
 from nextlabel.campaign.results import Result
 from nextlabel.campaign.rows import new_campaign_id
 from nextlabel.campaign.settings import CampaignSettings
@@ -58,6 +58,7 @@ from nextlabel.errors import (
     TooManyRequestsError,
     UnavailableError,
 )
+from nextlabel.files.features import read_features
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -250,6 +251,18 @@ def add_predictions(campaign: str, model: str, predictions: Any, *, cost: float 
         "content": _lines(row_tables(predictions)), "headers": _NDJSON, "params": {"model": model, "cost": cost},
     }  # fmt: skip
     return Call("POST", f"/campaigns/{campaign}/predictions", lambda reply: _read(AddedPredictions, reply), options)
+
+
+def add_features(campaign: str, features: Any, *, replace: bool = False) -> Call[AddedFeatures]:
+    """Add what is known of items beside their labels, in a form of ``files.features`` but a callable.
+
+    Items may come later than their features; all have the same columns, unless ``replace`` takes the old ones away.
+    """
+    options = {
+        "content": read_features(features).dump(), "headers": {"Content-Type": "application/octet-stream"},
+        "params": {"replace": replace},
+    }  # fmt: skip
+    return Call("POST", f"/campaigns/{campaign}/features", lambda reply: _read(AddedFeatures, reply), options)
 
 
 def links(campaign: str, workers: Iterable[str] = ()) -> Call[CampaignLinks]:

@@ -89,6 +89,7 @@ class _Methods:
     pause = Method(command("POST /campaigns/{campaign}/pause", Campaign.pause))
     resume = Method(command("POST /campaigns/{campaign}/resume", Campaign.resume))
     add_predictions = Method(calls.add_predictions)
+    add_features = Method(calls.add_features)
     imports = Method(command("GET /campaigns/{campaign}/imports", Campaign.imports))
     links = Method(calls.links)
     revoke_links = Method(calls.revoke_links)

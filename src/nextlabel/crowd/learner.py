@@ -304,7 +304,9 @@ class ItemLearner:
 
 
 def _inputs(features: Features) -> Any:
-    """What a learner of one's own is given: numbers, a list of texts, or both as the built-in encoder has them."""
+    """What a learner of one's own is given: numbers, a list of texts, both by item, or what the items came with."""
+    if features.inputs is not None:
+        return list(features.inputs)
     if not features.texts:
         return features.numbers
     if len(features.texts) == 1 and not features.numbers.shape[1]:
@@ -338,9 +340,19 @@ def _fitted(learner: Learner, inputs: Any, target: Floats, rows: Ints) -> Any:
 
 def _answered(fitted: Any, inputs: Any, n: int, answers: int) -> Floats:
     """(n, C) what a fitted learner says; an answer that it has not met is improbable."""
-    found = np.asarray(fitted.predict_proba(inputs), dtype=np.float64)
-    classes = np.asarray(getattr(fitted, "classes_", np.arange(answers)), dtype=np.int64)
-    if found.shape != (n, len(classes)) or not np.isfinite(found).all() or (found < 0).any():
+    try:
+        if hasattr(fitted, "predict_proba"):
+            found = np.asarray(fitted.predict_proba(inputs), dtype=np.float64)
+            classes = np.asarray(getattr(fitted, "classes_", np.arange(answers)), dtype=np.int64)
+        else:
+            found, classes = np.eye(answers)[np.asarray(fitted.predict(inputs), dtype=np.int64)], np.arange(answers)
+    except Exception as error:
+        raise InputError(
+            f"the learner was fitted and cannot predict: {type(error).__name__}: {str(error)[:200]}.",
+            "It needs predict_proba(inputs) or predict(inputs), as scikit-learn's classifiers have them.",
+        ) from error
+    known = np.isin(classes, np.arange(answers)).all()
+    if found.shape != (n, len(classes)) or not known or not np.isfinite(found).all() or (found < 0).any():
         raise InputError(
             f"predict_proba returned an array of shape {found.shape} for {n:,} items and {len(classes)} answers.",
             "Return a row of probabilities for each item, with a column for each of classes_.",

@@ -17,7 +17,10 @@ a row are missing. Texts are cut after ``LONGEST`` characters.
 from __future__ import annotations
 
 import io
+import json
 import os
+import zipfile
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,6 +39,8 @@ from nextlabel.prose import counted, listed
 LONGEST, MOST_NUMBERS, SHOWN = 20_000, 20_000, 3
 #: Words in cells of numbers for one that is missing.
 MISSING = frozenset({"", "nan", "na", "n/a", "null", "none", "<na>"})
+#: How a ``.npz`` begins.
+ZIP = b"PK\x03\x04"
 SAME_LENGTH = "Give every item a vector of the same length."
 
 Numbers = NDArray[np.float32]
@@ -43,12 +48,16 @@ Numbers = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Features:
-    """``numbers`` (n, d) of n items, nan where one is missing, and ``texts``: a tuple for each column of text."""
+    """``numbers`` (n, d) of n items, nan where one is missing, and ``texts``: a tuple for each column of text.
+
+    ``inputs`` are what a learner of one's own is given in their place, one for each item, if there are any.
+    """
 
     tasks: tuple[str, ...]
     numbers: Numbers
     texts: tuple[tuple[str, ...], ...] = ()
     name: str = "the features"
+    inputs: tuple[Any, ...] | None = None
 
     def __len__(self) -> int:
         return len(self.tasks)
@@ -61,17 +70,24 @@ class Features:
     def kept(self, rows: Ints) -> Features:
         """The same of these rows only."""
         texts = tuple(tuple(column[k] for k in rows) for column in self.texts)
-        return Features(tuple(self.tasks[k] for k in rows), self.numbers[rows], texts, self.name)
+        inputs = None if self.inputs is None else tuple(self.inputs[k] for k in rows)
+        return Features(tuple(self.tasks[k] for k in rows), self.numbers[rows], texts, self.name, inputs)
+
+    def beside(self, other: Features) -> Features:
+        """The same items with the columns of ``other`` as well, missing where it has no such item."""
+        rows = other.rows_of(self.tasks)
+        numbers = np.where((rows < 0)[:, None], np.float32(np.nan), other.numbers[rows])
+        texts = tuple(tuple("" if k < 0 else column[k] for k in rows) for column in other.texts)
+        return Features(self.tasks, np.hstack([self.numbers, numbers]), self.texts + texts, self.name)
 
     def then(self, more: Features) -> Features:
-        """With the items of ``more`` after these; the columns must be the same."""
+        """With the items of ``more`` that are not here after these; the columns must be the same."""
         if (self.numbers.shape[1], len(self.texts)) != (more.numbers.shape[1], len(more.texts)):
             raise InputError(
-                f"{more.name} has {_columns(more)}, and the features so far have {_columns(self)}.",
+                f"{self.name} has {_columns(self)} for each item, and {more.name} {_columns(more)}.",
                 "Give every item the same columns.",
             )
-        fresh = np.array([k for k, task in enumerate(more.tasks) if task not in set(self.tasks)], dtype=np.int64)
-        more = more.kept(fresh)
+        more = more.kept(np.flatnonzero(self.rows_of(more.tasks) < 0))
         texts = tuple((*old, *new) for old, new in zip(self.texts, more.texts, strict=True))
         return Features(self.tasks + more.tasks, np.vstack([self.numbers, more.numbers]), texts, self.name)
 
@@ -87,8 +103,9 @@ class Features:
     def dump(self) -> bytes:
         """As ``NAME.npz`` has them."""
         file = io.BytesIO()
-        texts = np.array(self.texts, dtype=np.str_).reshape(len(self.texts), len(self))
-        np.savez_compressed(file, task=np.array(self.tasks, dtype=np.str_), features=self.numbers, texts=texts)
+        texts = np.frombuffer(json.dumps(self.texts).encode(), dtype=np.uint8)
+        save = np.savez_compressed if self.texts else np.savez
+        save(file, task=np.array(self.tasks, dtype=np.str_), features=self.numbers, texts=texts)
         return file.getvalue()
 
 
@@ -107,7 +124,12 @@ def read_features(source: Any, tasks: Sequence[Any] = (), *, task: str = "task")
     if isinstance(source, str | os.PathLike) and Path(source).suffix.lower() in (".npy", ".npz"):
         return _arrays(Path(source))
     if isinstance(source, bytes):
-        return _packed(io.BytesIO(source), "the features")
+        return _packed(io.BytesIO(source), "what is there")
+    if hasattr(source, "read"):
+        start = source.read(len(ZIP))
+        source.seek(0)
+        if start == ZIP:
+            return _packed(source, "the file")
     if isinstance(source, Mapping) and task not in source:
         return _by_item(source)
     return _table(source, task)
@@ -204,6 +226,8 @@ def check_features(features: Features) -> Features:
         row = int(np.argmax(np.isinf(features.numbers).any(axis=1)))
         raise FileFormatError(f"a number of task {tasks[row][:60]!r} in {name} is infinite.", "Leave it blank.")
     for column in features.texts:
+        if len(column) != len(tasks):
+            raise FileFormatError(f"{name} has a column of {len(column):,} texts.", "Give one text per item.")
         row = next((k for k, text in enumerate(column) if "\x00" in text or not _is_unicode(text)), -1)
         if row >= 0:
             raise FileFormatError(
@@ -247,7 +271,7 @@ def _opened(path: Path) -> Any:
 def _loaded(file: Any, name: str) -> Any:
     try:
         return np.load(file, allow_pickle=False)
-    except (ValueError, EOFError, OSError) as error:
+    except (ValueError, EOFError, OSError, zipfile.BadZipFile) as error:
         raise FileFormatError(f"{name} is no array of numbers that NumPy has saved.", "Use numpy.save.") from error
 
 
@@ -255,9 +279,13 @@ def _packed(file: Any, name: str) -> Features:
     found = _loaded(file, name)
     if not hasattr(found, "files") or not {"task", "features"} <= set(found.files):
         raise FileFormatError(f"{name} does not hold the arrays 'task' and 'features'.", "Save both by numpy.savez.")
-    tasks = [cell_text(task) for task in found["task"].tolist()]
-    texts = found["texts"].tolist() if "texts" in found.files else []
-    return _of_array(found["features"], tasks, name, tuple(map(tuple, texts)))
+    try:
+        tasks = [cell_text(task) for task in found["task"].tolist()]
+        texts = json.loads(found["texts"].tobytes()) if "texts" in found.files else []
+        columns = tuple(tuple(str(text)[:LONGEST] for text in column) for column in texts)
+        return _of_array(found["features"], tasks, name, columns)
+    except (ValueError, TypeError, zipfile.BadZipFile, zlib.error) as error:
+        raise FileFormatError(f"the arrays in {name} cannot be read.", "Save both by numpy.savez.") from error
 
 
 def _of_array(found: Any, tasks: list[str], name: str, texts: tuple[tuple[str, ...], ...] = ()) -> Features:

@@ -143,6 +143,8 @@ def open_table(source: Any, what: str = "a table") -> Iterator[Table]:
     elif isinstance(source, str | os.PathLike):
         with open_stream(source) as stream:
             yield read_table(stream, os.fspath(source))
+    elif hasattr(source, "read"):
+        yield read_table(source, "the file")
     else:
         raise InputError(
             f"{what} cannot be read from {type(source).__name__}.", "Give the path of a file or a data frame."

@@ -27,7 +27,7 @@ from nextlabel.campaign.declaration import (
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.notices import Action, Kind, notice_table
 from nextlabel.campaign.records import Visit
-from nextlabel.campaign.replies import Added, AddedPredictions, AuditItem, ChangedLabels, Lease, Receipt
+from nextlabel.campaign.replies import Added, AddedFeatures, AddedPredictions, AuditItem, ChangedLabels, Lease, Receipt
 from nextlabel.campaign.results import GivenLabel, Result
 from nextlabel.campaign.states import LONGEST_REASON, Reason, Standing
 from nextlabel.campaign.webhooks import LONGEST_URL, TYPES, Webhook
@@ -145,6 +145,12 @@ class TasksQuery(QueryParameters):
         None, description="The column or key with the answer where it is known, which workers are not shown"
     )
     batch: Name | None = Field(None, description="A batch is added once, however often it is sent")
+
+
+class FeaturesQuery(QueryParameters):
+    """Whether they take the place of those that are there."""
+
+    replace: bool = Field(False, description="Take away the features that are there")
 
 
 class PredictionsQuery(QueryParameters):
@@ -379,6 +385,11 @@ AddedPredictionsResponse = _model(
     AddedPredictions,
     "How many predictions were added, how many were known before, and how many labels of the budget they cost.",
     read=_described(list[str], "How the body was read: what was guessed, and rows that were left out"),
+)
+
+AddedFeaturesResponse = _model(
+    AddedFeatures,
+    "Items with features, how many of them are tasks of the campaign now, numbers and texts of each; a hash of all.",
 )
 
 ImportResponse = _model(

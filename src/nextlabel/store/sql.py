@@ -241,11 +241,16 @@ class _Transaction:
         found = self.runner.connection.execute(select(kept.c.data).where(kept.c.name == name)).scalar()
         return None if found is None else bytes(found)
 
-    def keep(self, part: str, data: bytes) -> None:
-        """Keep a learner's word."""
+    def keep(self, part: str, data: bytes | None) -> None:
+        """Keep a learner's word or the features; None: keep it no more."""
         name = kept_name(self.state.row.id, part)
         if self._memory is not None:
-            self._memory[name] = data
+            if data is None:
+                self._memory.pop(name, None)
+            else:
+                self._memory[name] = data
+        elif data is None:
+            self.runner.connection.execute(delete(kept).where(kept.c.name == name))
         elif self.kept(part) is None:
             self.runner.connection.execute(insert(kept).values(name=name, data=data))
 

@@ -21,8 +21,10 @@ from nextlabel.service.app_state import app_state
 from nextlabel.service.auth import API, CampaignId
 from nextlabel.service.background import in_background
 from nextlabel.service.models import (
+    AddedFeaturesResponse,
     AddedPredictionsResponse,
     AddedResponse,
+    FeaturesQuery,
     ImportResponse,
     Name,
     PredictionsQuery,
@@ -49,6 +51,10 @@ _BODY = _table_body("id,text\na,Good film\n", json.dumps(_TASK) + "\n", _TASK)
 _PREDICTIONS_BODY = _table_body(
     "task,label\na,yes\n", '{"task": "a", "probability": 0.8}\n', {"task": "a", "no": 0.2, "yes": 0.8}
 )
+_FEATURES_BODY = _table_body(
+    "task,length,text\na,12,Good film\n", '{"task": "a", "vector": [0.5, 1]}\n', {"task": "a", "length": 12}
+)
+_FEATURES_BODY["requestBody"]["content"]["application/octet-stream"] = {"schema": {}}
 _ADDED: dict[int | str, dict[str, Any]] = {
     202: {"model": ImportResponse, "description": "The import goes on; Location is where to follow it"},
     **problems(404, 409, 415),
@@ -146,6 +152,28 @@ async def add_predictions(
             return to_json(added, read=reader.report.sentences())
 
     return await to_thread.run_sync(take_in)
+
+
+@router.post(
+    "/campaigns/{campaign}/features",
+    responses=problems(404, 409, 415),
+    openapi_extra=_FEATURES_BODY,
+    response_model=AddedFeaturesResponse,
+)
+async def add_features(
+    campaign: CampaignId, request: Request, query: Annotated[FeaturesQuery, Query()]
+) -> dict[str, Any]:
+    """Add what is known of items beside their labels: a table with a column task, or NumPy's .npz, or Parquet.
+
+    A learner is taught by people's labels, and what it says of an item is where the item's own labels start.
+    """
+    campaign_service = app_state(request).campaign_service
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/octet-stream":
+        table_format(request)
+    await to_thread.run_sync(campaign_service.store.row, campaign)
+    with await saved_body(request) as file:
+        added = await to_thread.run_sync(campaign_service.add_features, campaign, file, query.replace)
+    return to_json(added)
 
 
 def table_format(request: Request) -> Format:

@@ -423,6 +423,7 @@ _TEXTS: dict[str, Callable[[CampaignSettings, str, str, Mapping[str, Any]], str]
     "labelled": _told,
     "late": _late,
     "predicted": lambda c, who, what, d: f"{d['worker']} predicted {count(len(d['tasks']))} labels.",
+    "features_added": lambda c, who, what, d: f"Features of {plural(d['items'], 'item')} were added.",
     "expired": lambda c, who, what, d: f"The lease of {who} on {what} expired.",
     "released": lambda c, who, what, d: f"{who} skipped {what}.{_said(d)}",
     "renewed": lambda c, who, what, d: f"{who} extended the lease on {what}.",

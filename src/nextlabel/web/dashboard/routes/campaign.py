@@ -452,6 +452,19 @@ async def predictions(campaign: CampaignId, request: Request) -> Response:
     return RedirectResponse(f"/campaigns/{campaign}#h-workers", 303)
 
 
+@router.post("/campaigns/{campaign}/features")
+async def features(campaign: CampaignId, request: Request) -> Response:
+    """Add features of the items."""
+    await _begin(request, campaign)
+    async with request.form(max_files=1) as form:
+        given = form.get("file")
+        if not isinstance(given, UploadFile) or not given.filename:
+            raise InputError("no file was chosen.", "Choose one with a column task and columns of features.")
+        add, again = app_state(request).campaign_service.add_features, bool(form.get("replace"))
+        await to_thread.run_sync(add, campaign, given.file, again)
+    return RedirectResponse(f"/campaigns/{campaign}#log", 303)
+
+
 def _cost(text: str) -> float:
     try:
         return float(with_point(text)) if text.strip() else 0.0

@@ -30,7 +30,7 @@ from nextlabel.crowd.learn import LearntCrowd, learn_crowd
 from nextlabel.crowd.skill import AGAINST, AT_CHANCE, Estimate
 from nextlabel.errors import SolverError
 from nextlabel.reporting.report import Report, Table
-from nextlabel.service.access import new_token
+from nextlabel.service.access import create_token
 from nextlabel.service.app import create_app
 from nextlabel.service.settings import ServiceSettings
 from nextlabel.store.sql import open_store
@@ -170,7 +170,7 @@ def demo_run(folder: Path, port: int, number: int, labels_an_item: float, seed: 
     settings = ServiceSettings(port=port, log_level="warning")
     folder.mkdir(parents=True, exist_ok=True)
     campaign_service = CampaignService(open_store(f"{folder / 'demo.db'}"))
-    token = new_token(campaign_service.store)
+    token = create_token(campaign_service.store, replace=True)
     app = create_app(campaign_service, settings, mount_pages, close_service=True)
     with served(app, settings.host, port), Client(settings.base_url, token) as client:
         campaign = client.create(

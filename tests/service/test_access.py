@@ -207,7 +207,7 @@ class TestTokens:
         with pytest.raises(NotFoundError):
             revoke_token(store, "bea")
         with pytest.raises(ConflictError):
-            create_token(store, "requester", "viewer")
+            create_token(store, "administrator", "viewer")
         with pytest.raises(InputError):
             create_token(store, "two words", "viewer")
 

@@ -11,7 +11,7 @@ import pytest
 
 from nextlabel.errors import InputError, TokenError
 from nextlabel.service import access
-from nextlabel.service.access import first_token, hashed, new_token, rotate_secrets
+from nextlabel.service.access import create_token, first_token, hashed, rotate_secrets
 from nextlabel.service.links import LinkSigner
 from nextlabel.store.sql import open_store
 from service_fixtures import Service, on_sqlite
@@ -146,8 +146,8 @@ def test_the_token_is_shown_once_and_kept_as_a_hash() -> None:
     assert token.startswith("nl_")
     assert len(token) == 46
     assert first_token(store) is None
-    assert [(known.name, known.hash) for known in store.access.tokens()] == [("requester", hashed(token))]
-    other = new_token(store)
+    assert [(known.name, known.hash) for known in store.access.tokens()] == [("administrator", hashed(token))]
+    other = create_token(store, replace=True)
     assert [known.hash for known in store.access.tokens()] == [hashed(other)]
 
 
@@ -156,7 +156,7 @@ def test_a_new_token_ends_the_old_one(service: Service, monkeypatch: pytest.Monk
     monkeypatch.setattr(access, "MISMATCH_CACHE_S", 0.0)
     with service.http() as old:
         assert old.get("/campaigns").status_code == 200
-        service.token = new_token(service.campaign_service.store)
+        service.token = create_token(service.campaign_service.store, replace=True)
         assert old.get("/campaigns").status_code == 401
     with service.http() as new:
         assert new.get("/campaigns").status_code == 200

@@ -15,7 +15,7 @@ from live_crowds import LABELS, WORKERS, say, settled, tasks
 from nextlabel.campaigns import certificate as certificates
 from nextlabel.campaigns.certificate import CrowdBound
 from nextlabel.cli.app import run
-from nextlabel.service.access import new_token
+from nextlabel.service.access import create_token
 from nextlabel.web.pages import mount_pages
 from service.test_webhooks import Receiver, until
 from service_fixtures import Service, on_sqlite
@@ -103,7 +103,7 @@ def test_a_viewer_is_not_told_of_single_workers(service: Service) -> None:
         http.post("/campaigns/shop/tasks", json=tasks(0, 3))
     told = {"notices": [["answers_at_random", "w1", 12]], "new": []}
     commands.run("shop", lambda one: one.record("noticed", told))
-    viewer = new_token(commands.store, "looks", "viewer")
+    viewer = create_token(commands.store, "looks", "viewer")
     with service.http(viewer) as http:
         assert http.get("/campaigns/shop").json()["notices"] == []
     assert [one["worker"] for one in notices(service)] == ["w1"]

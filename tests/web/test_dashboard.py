@@ -29,7 +29,7 @@ from nextlabel.cli.app import run
 from nextlabel.errors import InputError, NotFoundError
 from nextlabel.planning.plan import plan as make_plan
 from nextlabel.problem.problem import Problem
-from nextlabel.service.access import create_token, new_token
+from nextlabel.service.access import create_token
 from nextlabel.web.dashboard import access
 from nextlabel.web.dashboard import state as dashboard_state
 from nextlabel.web.dashboard.access import local_path
@@ -163,11 +163,29 @@ class TestSession:
         assert seen == {"auditor": [True] * 7, "viewer": [False] * 7}
         assert store.row("roles").budget == 20 and not store.row("roles").paused
 
+    def test_access_is_given_and_taken_on_a_page(self, service: Service, page: Page) -> None:
+        service.campaign("given")
+        page.get_by_role("link", name="Access").click()
+        check_accessible(page)
+        form = page.locator("form").filter(has=page.get_by_label("Name"))
+        form.get_by_label("Name").fill("ada")
+        form.get_by_label("Only these campaigns").fill("given")
+        form.get_by_role("button", name="Make it").click()
+        token = page.get_by_label("Token", exact=True).input_value()
+        page.get_by_label("Campaign’s id").fill("given")
+        page.get_by_label("New owner").fill("ada")
+        page.get_by_role("button", name="Hand over").click()
+        expect(page.get_by_role("row", name=re.compile("ada requester campaigns of ada"))).to_contain_text("only given")
+        with signed_in(service, token) as ada:
+            assert "given" in ada.get("/").text and ada.get("/campaigns/given").status_code == 200
+        page.get_by_role("button", name="Revoke ada").click()
+        expect(page.get_by_role("row", name=re.compile("ada requester"))).to_have_count(0)
+
     def test_a_new_token_ends_sessions(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("nextlabel.service.access.CACHE_S", 0.0)
         with on_sqlite(tmp_path, pages=mount_pages) as service, signed_in(service) as client:
             assert client.get("/").status_code == 200
-            new_token(service.campaign_service.store)
+            create_token(service.campaign_service.store, replace=True)
             assert client.get("/").status_code == 303
             assert client.post("/sign-in", data={"token": service.token}).status_code == 403
 

@@ -19,7 +19,7 @@ from playwright.sync_api import Browser, expect
 
 from browser import at, chromium
 from nextlabel.client import Client
-from nextlabel.service.access import new_token
+from nextlabel.service.access import create_token
 from nextlabel.store.sql import open_store
 from nextlabel.web.pages import asgi_app, mount_pages
 from service_fixtures import PATIENCE_S, QUICK, on_sqlite
@@ -123,7 +123,7 @@ def test_behind_nginx(tmp_path: Path, chromium: Browser, strips: bool) -> None:
 def test_mounted_in_another_application(tmp_path: Path, chromium: Browser) -> None:
     labels = asgi_app(f"sqlite:///{tmp_path / 'labels.db'}")
     store = open_store(f"sqlite:///{tmp_path / 'labels.db'}")
-    token = new_token(store)
+    token = create_token(store, replace=True)
     store.close()
 
     @asynccontextmanager

@@ -28,7 +28,7 @@ from nextlabel.errors import ConflictError, GoneError, NotFoundError
 
 ImportState = Literal["staging", "publishing", "done", "failed"]
 ACTIVE: Final = ("staging", "publishing")
-Role = Literal["requester", "auditor", "viewer"]
+Role = Literal["administrator", "requester", "auditor", "viewer"]
 
 #: The link of a campaign's platform has a version too, under this name; no worker can be called so.
 JOIN_LINK = ""
@@ -71,12 +71,34 @@ class ImportRow:
 
 @dataclass(frozen=True, slots=True)
 class AccessToken:
-    """A token by its name; ``hash`` is all that is kept of it."""
+    """A token by its name; ``hash`` is all that is kept of it.
+
+    It opens the campaigns of ``owner``, or with an empty one those of everybody; if ``campaigns`` names some, with
+    commas between them, no others.
+    """
 
     name: str
     role: Role
     hash: str
     created_at: float
+    owner: str = ""
+    campaigns: str = ""
+
+    @property
+    def limited(self) -> frozenset[str]:
+        """The campaigns that it is limited to, none for no limit."""
+        return frozenset(self.campaigns.split(",")) if self.campaigns else frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """Something that was changed with a token of ``owner``: a request to the API or the dashboard, or a command."""
+
+    at: float
+    token: str
+    owner: str
+    campaign: str
+    request: str
 
 
 @dataclass(frozen=True, slots=True)

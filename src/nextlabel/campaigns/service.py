@@ -97,18 +97,26 @@ class CampaignService:
         id: str | None = None,
         tasks: Iterable[Any] = (),
         progress: Progress | None = None,
+        owner: str = "",
     ) -> CampaignRow:
         """A new campaign with its first tasks, or nothing; the same id with the same settings is the same campaign."""
-        return self.create_with(config, id, read_tasks(config, tasks), progress)[0]
+        return self.create_with(config, id, read_tasks(config, tasks), progress, owner)[0]
 
     def create_with(
-        self, config: CampaignSettings, id: str | None, tasks: Iterable[NewTask], progress: Progress | None = None
+        self,
+        config: CampaignSettings,
+        id: str | None,
+        tasks: Iterable[NewTask],
+        progress: Progress | None = None,
+        owner: str = "",
     ) -> tuple[CampaignRow, Added]:
         """The same, with tasks that have been checked; and what became of them."""
         name = new_campaign_id() if id is None else checked_campaign_id(id)
         if config.deadline is not None and not (id is not None and self._has_campaign(name)):
             check_deadline(config.deadline, self.clock())
         some, more = _first_tasks(tasks)
+        if owner and not self.store.access.claim(name, owner):
+            raise ConflictError(f"there is a campaign {name!r} already.", "Choose another id.")
         try:
             if more is None:
                 with self.store.create(name, config, self.clock()) as state:

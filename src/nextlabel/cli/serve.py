@@ -76,9 +76,11 @@ def _leave() -> None:
 def show_token(token: str) -> None:
     """Show the requester's token, once, to a person: what is not a terminal is a log, and a log keeps no token."""
     if sys.stderr.isatty():
-        say(f"requester token (shown once, so keep it; nextlabel token create --replace makes a new one): {token}")
+        say(
+            f"administrator's token (shown once, so keep it; nextlabel token create --replace makes a new one): {token}"
+        )
     else:
-        _tell("the requester has no token yet: make one with nextlabel token create, with the same --db.")
+        _tell("nobody has a token yet: make one with nextlabel token create, with the same --db.")
 
 
 def needs_service() -> None:

@@ -1,31 +1,43 @@
-"""``nextlabel token``: tokens for requesters, auditors and viewers of a database, and an end to links."""
+"""``nextlabel token``: who may use a database, whose campaigns are whose, who changed what, and an end to links."""
 
 from __future__ import annotations
 
 import sys
+from dataclasses import asdict
 from typing import Annotated, Literal
 
 import typer
 
 from nextlabel.cli.database import opened_store
-from nextlabel.cli.options import DB, Db, Json
+from nextlabel.cli.options import DB, Db, Json, text, whole
 from nextlabel.cli.output import answer, print_json, print_table
 from nextlabel.errors import InputError
 from nextlabel.prose import counted, iso, without_passwords
 
 app = typer.Typer(help="Make, list and revoke tokens.", no_args_is_help=True)
 ROLE_HELP = (
-    "What its holder may do: a requester everything, an auditor read everything, a viewer read how campaigns stand and "
-    "what they resulted in, but not who did what."
+    "What its holder may do: an administrator everything, a requester everything with their own campaigns, an auditor "
+    "read everything, a viewer read how campaigns stand and what they resulted in, but not who did what. Default: "
+    "requester, or administrator for the token of that name."
 )
 
 
 @app.command()
 def create(
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="Whose token it is, e.g. ann or grafana. Default: requester.")
-    ] = "requester",
-    role: Annotated[Literal["requester", "auditor", "viewer"], typer.Option("--role", help=ROLE_HELP)] = "requester",
+        str, typer.Argument(metavar="NAME", help="Whose token it is, e.g. ann or grafana. Default: administrator.")
+    ] = "administrator",
+    role: Annotated[
+        Literal["administrator", "requester", "auditor", "viewer"] | None,
+        typer.Option("--role", help=ROLE_HELP, show_default=False),
+    ] = None,
+    owner: Annotated[
+        str | None,
+        text("--owner", "NAME", "Whose campaigns it opens. Default: a requester's own, by the token's name; else all."),
+    ] = None,
+    campaigns: Annotated[
+        str | None, text("--campaigns", "ID,ID", "The only campaigns that it opens. Default: no limit.")
+    ] = None,
     replace: Annotated[
         bool, typer.Option("--replace", help="Replace the token of that name, which stops working.")
     ] = False,
@@ -34,9 +46,11 @@ def create(
 ) -> None:
     """Make a token and show it, this once."""
     with opened_store(db) as store:
-        from nextlabel.service.access import create_token, new_token
+        from nextlabel.service.access import FIRST, create_token
 
-        made = (new_token if replace else create_token)(store, name, role)
+        role = role or ("administrator" if name == FIRST else "requester")
+        limits = [] if campaigns is None else [id.strip() for id in campaigns.split(",")]
+        made = create_token(store, name, role, owner, limits, replace)
     if as_json:
         print_json({"name": name, "role": role, "token": made})
     else:
@@ -48,14 +62,63 @@ def list_tokens(db: Db = DB, as_json: Json = False) -> None:
     """Show the names and roles of all tokens. The tokens themselves are not stored."""
     with opened_store(db) as store:
         rows = [
-            {"name": one.name, "role": one.role, "created_at": iso(one.created_at)} for one in store.access.tokens()
+            {
+                "name": one.name,
+                "role": one.role,
+                "owner": one.owner,
+                "campaigns": one.campaigns,
+                "created_at": iso(one.created_at),
+            }
+            for one in store.access.tokens()
         ]
     if as_json:
         print_json({"tokens": rows})
         return
     cells = [list(row.values()) for row in rows]
     title = f"Tokens of {without_passwords(db)}"
-    print_table(title, ["name", "role", "made"], cells, f"{counted(len(rows), 'token')}.")
+    print_table(title, ["name", "role", "owner", "only", "made"], cells, f"{counted(len(rows), 'token')}.")
+
+
+@app.command()
+def owner(
+    campaign: Annotated[str, typer.Argument(metavar="ID", help="The campaign's id.")],
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="Its new owner. Default: show the one it has.")
+    ] = None,
+    nobody: Annotated[bool, typer.Option("--nobody", help="Administrators alone see it from now on.")] = False,
+    db: Db = DB,
+    as_json: Json = False,
+) -> None:
+    """Show whose a campaign is, or hand it over. Campaigns made by a command are nobody's at first."""
+    if name is not None and nobody:
+        raise InputError("a new owner was named, and --nobody.", "Give one of them.")
+    with opened_store(db) as store:
+        from nextlabel.service.access import give_campaign
+
+        store.row(campaign)
+        if name is not None or nobody:
+            give_campaign(store, campaign, name or "")
+        now = store.access.owner(campaign)
+    answer(
+        as_json, {"campaign": campaign, "owner": now}, f"Campaign {campaign} is {f'of {now}' if now else 'nobody’s'}."
+    )
+
+
+@app.command()
+def activity(
+    campaign: Annotated[str, text("--campaign", "ID", "What was done to this campaign. Default: all.")] = "",
+    limit: Annotated[int, whole("--limit", "N", 1, "50", "How many of the last changes.")] = 200,
+    db: Db = DB,
+    as_json: Json = False,
+) -> None:
+    """Show who changed what, newest first. Workers' answers are in the logs of campaigns."""
+    with opened_store(db) as store:
+        rows = [asdict(one) | {"at": iso(one.at)} for one in store.access.activity("", (), campaign, limit)]
+    if as_json:
+        print_json({"activity": rows})
+        return
+    cells = [[row["at"], row["token"], row["campaign"], row["request"]] for row in rows]
+    print_table("Who changed what", ["at", "token", "campaign", "request"], cells, f"{counted(len(rows), 'change')}.")
 
 
 @app.command()

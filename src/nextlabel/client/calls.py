@@ -37,6 +37,7 @@ import httpx
 from nextlabel.campaign.declaration import ChangeOptions, SettingOptions, spells_settings
 from nextlabel.campaign.new_tasks import row_tables, task_tables
 from nextlabel.campaign.notices import Notice
+from nextlabel.campaign.records import Activity, Role
 from nextlabel.campaign.replies import Added, AddedFeatures, AddedPredictions, Lease, NoTask, lease_id_of
 from nextlabel.campaign.results import Result
 from nextlabel.campaign.rows import new_campaign_id
@@ -214,6 +215,35 @@ def create(*, id: str | None = None, **settings: Unpack[SettingOptions]) -> Call
 def campaigns() -> Call[list[CampaignStatus]]:
     """All campaigns, newest first."""
     return Call("GET", "/campaigns", lambda reply: [_status(one) for one in reply["campaigns"]])
+
+
+def tokens() -> Call[list[dict[str, Any]]]:
+    """The tokens of the same owner, or for an administrator all: name, role, owner and campaigns."""
+    return Call("GET", "/tokens", lambda reply: list(reply["tokens"]))
+
+
+def create_token(
+    name: str, role: Role = "requester", *, owner: str | None = None, campaigns: Iterable[str] = ()
+) -> Call[str]:
+    """Make a token, perhaps limited to some campaigns; it is shown only this once."""
+    body = {"name": name, "role": role, "owner": owner, "campaigns": list(campaigns)}
+    return Call("POST", "/tokens", lambda reply: str(reply["token"]), {"json": body})
+
+
+def revoke_token(name: str) -> Call[None]:
+    """End a token."""
+    return Call("DELETE", f"/tokens/{name}", lambda reply: None)
+
+
+def set_owner(campaign: str, owner: str) -> Call[None]:
+    """Hand a campaign over to another owner."""
+    return Call("PUT", f"/campaigns/{campaign}/owner", lambda reply: None, {"json": {"owner": owner}})
+
+
+def activity(campaign: str = "", limit: int = 200) -> Call[list[Activity]]:
+    """Who changed what, newest first."""
+    options = {"params": {"campaign": campaign, "limit": limit}}
+    return Call("GET", "/activity", lambda reply: [_read(Activity, one) for one in reply["activity"]], options)
 
 
 @spells_settings(changing=True)

@@ -127,6 +127,11 @@ class _Methods:
     remove_webhook = Method(command("DELETE /campaigns/{campaign}/webhooks/{id}", Campaign.remove_webhook))
     add_webhook = Method(calls.add_webhook)
     test_webhook = Method(calls.test_webhook)
+    tokens = Method(calls.tokens)
+    create_token = Method(calls.create_token)
+    revoke_token = Method(calls.revoke_token)
+    set_owner = Method(calls.set_owner)
+    activity = Method(calls.activity)
 
 
 class Client(_Methods):

@@ -37,7 +37,7 @@ from nextlabel.service.middleware import BodyLimitMiddleware, RequestMiddleware,
 from nextlabel.service.openapi import complete_document
 from nextlabel.service.prefix import without_prefix
 from nextlabel.service.problem_details import problem_response
-from nextlabel.service.routes import campaigns, commands, health, platforms, results, tasks, work, workers
+from nextlabel.service.routes import campaigns, commands, health, platforms, results, tasks, tokens, work, workers
 from nextlabel.service.routes import webhooks as webhook_routes
 from nextlabel.service.routes.work import WorkRouter
 from nextlabel.service.settings import ServiceSettings
@@ -48,7 +48,7 @@ from nextlabel.version import __version__
 #: A process claims a webhook for so many times as long as a receiver has to reply.
 CLAIMED = 3.0
 #: Work comes first: its routes are called most, and routes are tried in order.
-PARTS = (work, campaigns, tasks, results, workers, platforms, commands, webhook_routes, health)
+PARTS = (work, campaigns, tasks, results, workers, platforms, commands, webhook_routes, tokens, health)
 ROUTERS = tuple(part.router for part in PARTS)
 
 
@@ -92,7 +92,7 @@ def create_app(
     settings = settings if settings is not None else ServiceSettings()
     access = AccessCache(campaign_service.store)
     signer = LinkSigner(signing_key(campaign_service.store, settings.key_file), lambda: access.state)
-    metrics = Metrics(campaign_service.store)
+    metrics = Metrics()
     command_queue = CommandQueue(campaign_service, metrics.count_commit)
     limits = RequestLimits(settings, metrics.count_limit)
     webhooks = Webhooks(campaign_service.store, CLAIMED * settings.webhook_seconds)

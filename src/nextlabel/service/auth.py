@@ -7,7 +7,8 @@ healthz, readyz, openapi.json; all outside   everybody
 the API
 hooks/prolific                               everybody: the request is signed by Prolific
 campaigns/{id}/ask, leases/{id}/...          requesters, and workers with a link to that campaign
-everything else                              requesters; auditors and viewers may read (below)
+everything else                              requesters; auditors and viewers may read (below); of campaigns, only
+                                             those that the token opens (``service.access``)
 ============================================ ===========================================================
 
 When a token or a link is revoked, running processes notice within seconds (``service.access``). Text in a path that
@@ -15,13 +16,14 @@ cannot be the id of a campaign or a lease is not looked up, and leases of other 
 
 What the holder of a token may do.
 
-========== ========================================================================================
-role       may
-========== ========================================================================================
-requester  do everything
-auditor    read everything: campaigns, results, the log, what each worker did; answer the items of an audit
-viewer     read how campaigns stand and what they resulted in, but not the log and not who did what
-========== ========================================================================================
+============= =====================================================================================
+role          may
+============= =====================================================================================
+administrator do everything, with the campaigns of all owners
+requester     do everything with their own campaigns, and make tokens for them
+auditor       read everything: campaigns, results, the log, what each worker did; answer the items of an audit
+viewer        read how campaigns stand and what they resulted in, but not the log and not who did what
+============= =====================================================================================
 
 Links for workers are credentials: only a requester sees them.
 """
@@ -35,10 +37,10 @@ from fastapi import Path
 from pydantic import AfterValidator
 from starlette.types import Scope
 
-from nextlabel.campaign.records import Role, no_campaign
+from nextlabel.campaign.records import AccessToken, Role, no_campaign
 from nextlabel.campaign.rows import PATTERN, campaign_of
 from nextlabel.errors import NotAllowedError, NotFoundError, TokenError
-from nextlabel.service.access import PREFIX, AccessCache
+from nextlabel.service.access import PREFIX, AccessCache, campaign_in
 from nextlabel.service.limits import RequestLimits, address_of
 from nextlabel.service.links import LinkSigner
 
@@ -62,8 +64,8 @@ class Principal(NamedTuple):
 
     campaign: str | None = None
     worker: str | None = None
-    role: Role | None = "requester"
-    token: str | None = None
+    role: Role | None = "administrator"
+    token: AccessToken | None = None
 
 
 REQUESTER = Principal()
@@ -90,6 +92,7 @@ class Authenticator:
         if not path.startswith(API + "/") and path not in _METRICS:
             return None
         principal = await self._principal(scope, authorization)
+        await self._access.check(principal.token, method, path)
         if principal.role is None:
             if _WORK.fullmatch(path) is None:
                 raise NotAllowedError("a worker's link only allows work on tasks.", "Use the requester's token.")
@@ -98,6 +101,14 @@ class Authenticator:
                 f"a token of the role {principal.role} does not allow this.", "Use the token of a requester."
             )
         return principal
+
+    async def note(self, scope: Scope, principal: Principal | None, status: int, created: str) -> None:
+        """Keep who changed what, but for the work on tasks, which is in the campaign's log."""
+        token, path = None if principal is None else principal.token, scope["path"]
+        if token is None or status >= 400 or scope["method"] in ("GET", "HEAD") or _WORK.fullmatch(path):
+            return
+        route = str(getattr(scope.get("route"), "path", path)).replace("/{campaign}", "")
+        await self._access.note(token, campaign_in(path) or created, f"{scope['method']} {route}")
 
     async def _principal(self, scope: Scope, authorization: bytes | None) -> Principal:
         if self._access.state is not self._workers_of:
@@ -120,7 +131,7 @@ class Authenticator:
         if known is None:
             self._limits.failed_sign_in(address_of(scope))
             raise TokenError("the token is unknown or was revoked.", "Create a new one with nextlabel token create.")
-        return Principal(role=known.role, token=known.name)
+        return Principal(role=known.role, token=known)
 
 
 def campaign_id(text: str) -> str:
@@ -153,9 +164,11 @@ class Rights(NamedTuple):
 
     changes: bool
     sees_workers: bool
+    administers: bool = False
 
 
 ROLES: dict[Role, Rights] = {
+    "administrator": Rights(changes=True, sees_workers=True, administers=True),
     "requester": Rights(changes=True, sees_workers=True),
     "auditor": Rights(changes=False, sees_workers=True),
     "viewer": Rights(changes=False, sees_workers=False),
@@ -163,6 +176,7 @@ ROLES: dict[Role, Rights] = {
 
 #: Paths of the API, without its prefix, that a viewer may read.
 _AUDIT = re.compile(r"/campaigns/[^/]+/(?:audit|guarantee)/answers")
+_TOKENS, _OWNER = re.compile(r"/tokens(?:/.*)?"), re.compile(r"/campaigns/[^/]+/owner")
 _VIEWABLE = re.compile(r"/(?:campaigns(?:/[^/]+(?:/(?:certificate|results|imports(?:/[^/]+)?))?)?|metrics)")
 
 
@@ -170,7 +184,9 @@ def may_call(role: Role, method: str, path: str) -> bool:
     """Whether a role may send this request to the API; ``path`` is without the API's prefix."""
     rights = ROLES[role]
     if rights.changes:
-        return True
+        return rights.administers or _OWNER.fullmatch(path) is None
+    if _TOKENS.fullmatch(path) is not None:
+        return False
     if rights.sees_workers and method == "POST" and _AUDIT.fullmatch(path) is not None:
         return True
     return method in ("GET", "HEAD") and (rights.sees_workers or _VIEWABLE.fullmatch(path) is not None)

@@ -15,7 +15,6 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
 from nextlabel.campaign.rows import CampaignRow
-from nextlabel.store.sql import SqlStore
 
 disable_created_metrics()  # type: ignore[no-untyped-call] # they would add a second series to every counter
 SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 60)
@@ -39,10 +38,9 @@ GAUGES = {
 class Metrics:
     """The counters of this process."""
 
-    def __init__(self, store: SqlStore) -> None:
+    def __init__(self) -> None:
         self._shared = "PROMETHEUS_MULTIPROC_DIR" in os.environ
         self._registry = CollectorRegistry()
-        self._store = store
         #: What a method, a route and a status are counted by: to find it anew costs more than to count.
         self._series: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
         own = self._registry
@@ -91,8 +89,8 @@ class Metrics:
         """Some commands were committed together."""
         self._commits.observe(commands)
 
-    def page(self) -> bytes:
-        """All metrics in Prometheus' text format."""
+    def page(self, rows: list[CampaignRow]) -> bytes:
+        """All metrics in Prometheus' text format; of campaigns, those given."""
         if self._shared:
             together = CollectorRegistry()
             MultiProcessCollector(together)  # type: ignore[no-untyped-call]
@@ -100,7 +98,7 @@ class Metrics:
         else:
             counters = generate_latest(self._registry)
         now = CollectorRegistry()
-        now.register(_Campaigns(self._store.campaigns()))
+        now.register(_Campaigns(rows))
         return counters + generate_latest(now)
 
 

@@ -48,6 +48,7 @@ class RequestContext:
     """What the log says about one request; ``principal`` is None where no token is needed.
 
     ``cause`` is the error behind a response with status 503, which says no more than that the database does not answer.
+    ``created`` is the campaign that the request made.
     ``framed`` is for pages whose own policy says who may frame them, in place of the header that forbids it to all.
     """
 
@@ -59,6 +60,7 @@ class RequestContext:
     recorded: bool = False
     cause: BaseException | None = None
     framed: bool = False
+    created: str = ""
 
 
 def request_context(request: Request) -> RequestContext:
@@ -96,6 +98,7 @@ class RequestMiddleware:
         async def send_recorded(message: Message) -> None:
             if message["type"] == "http.response.start":
                 context.status = message["status"]
+                await self._authenticator.note(scope, context.principal, context.status, context.created)
                 message["headers"] = self._with_security(message.get("headers", ()), context)
             elif not message.get("more_body", False):
                 self._record(scope, context)
@@ -158,7 +161,7 @@ def _log_fields(scope: Scope, context: RequestContext) -> dict[str, Any]:
         "status": context.status,
         "campaign": campaign_of(lease) if lease else parameters.get("campaign"),
         "worker": context.worker or (context.principal.worker if context.principal else None),
-        "token": context.principal.token if context.principal else None,
+        "token": context.principal.token.name if context.principal and context.principal.token else None,
     }
 
 

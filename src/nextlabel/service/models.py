@@ -26,7 +26,7 @@ from nextlabel.campaign.declaration import (
 )
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.notices import Action, Kind, notice_table
-from nextlabel.campaign.records import Visit
+from nextlabel.campaign.records import AccessToken, Activity, Role, Visit
 from nextlabel.campaign.replies import Added, AddedFeatures, AddedPredictions, AuditItem, ChangedLabels, Lease, Receipt
 from nextlabel.campaign.results import GivenLabel, Result
 from nextlabel.campaign.states import LONGEST_REASON, Reason, Standing
@@ -277,6 +277,30 @@ class CreateWebhookRequest(RequestBody):
     from_start: bool = Field(False, description="Also tell what happened before")
 
 
+class CreateTokenRequest(RequestBody):
+    """A further token; a requester's is an owner's of its own name, unless ``owner`` is another one."""
+
+    name: str = Field(min_length=1, max_length=64, examples=["grafana"])
+    role: Role = "requester"
+    owner: str | None = Field(None, max_length=64, description="Whose campaigns it opens; usually those of the maker")
+    campaigns: list[Annotated[str, Field(max_length=48)]] = Field(
+        [], max_length=200, description="Campaigns that it is limited to; none for no limit"
+    )
+
+
+class OwnerRequest(RequestBody):
+    """Whose a campaign is; empty for nobody's, which administrators alone see."""
+
+    owner: str = Field(max_length=64, examples=["ann"])
+
+
+class ActivityQuery(QueryParameters):
+    """What was done to one campaign, or to all that the token opens."""
+
+    campaign: str = Field("", max_length=48)
+    limit: int = Field(200, ge=1, le=10_000)
+
+
 class HookResponse(BaseModel):
     """What an event of a platform has done; ``unknown``: it is about nothing that began here."""
 
@@ -502,6 +526,22 @@ AuditResponse = _list(
 )
 VisitResponse = _model(Visit, "A submission or assignment by which a platform sent a worker.")
 VisitsResponse = _list("VisitsResponse", "Visits to one campaign, newest first.", visits=VisitResponse)
+
+TokenResponse = _model(
+    AccessToken, "A token; without an owner it opens the campaigns of all, and with ``campaigns`` only those.",
+    hash=None, campaigns=list[str],
+)  # fmt: skip
+TokensResponse = _list("TokensResponse", "Tokens, oldest first.", tokens=TokenResponse)
+ActivityListResponse = _list(
+    "ActivityListResponse", "What was changed, newest first.", activity=_model(Activity, "Who changed what.")
+)
+
+
+class NewTokenResponse(TokenResponse):  # type: ignore[valid-type, misc]
+    """A token that was just made; it is not shown again."""
+
+    token: str
+
 
 WebhookResponse = _model(
     Webhook,

@@ -7,7 +7,7 @@ the number by which its rows are found until all of them are removed. Its own ro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, fields, replace
 from typing import Any, Final, TypeVar
@@ -19,7 +19,9 @@ from sqlalchemy import (
     Select,
     Table,
     Update,
+    bindparam,
     delete,
+    exists,
     insert,
     literal_column,
     or_,
@@ -33,6 +35,7 @@ from nextlabel.campaign.records import (
     ACTIVE,
     UNCLAIMED,
     AccessToken,
+    Activity,
     Deletion,
     ImportRow,
     Session,
@@ -42,6 +45,7 @@ from nextlabel.campaign.records import (
 from nextlabel.campaign.webhooks import Webhook
 from nextlabel.store.tables import (
     access_tokens,
+    activity,
     campaigns,
     deleted_campaigns,
     events,
@@ -50,6 +54,7 @@ from nextlabel.store.tables import (
     kept,
     link_versions,
     metadata,
+    owners,
     payloads,
     sessions,
     visits,
@@ -63,6 +68,13 @@ Lock = Callable[[Connection, str], tuple[int, int]]
 #: Written out, not bound: a partial index serves only queries in which its condition stands.
 _ACTIVE = imports.c.state.in_([literal_column(f"'{state}'") for state in ACTIVE])
 _import, _first = import_chunks.c["import"], import_chunks.c["first"]
+_owner = select(owners.c.owner).where(owners.c.campaign == bindparam("campaign"))
+_taken = select(
+    or_(
+        exists().where(campaigns.c.id == bindparam("campaign")),
+        exists().where(deleted_campaigns.c.id == bindparam("campaign")),
+    )
+)
 #: What the id of a campaign that was deleted begins with, until its rows are removed.
 GONE: Final = "~"
 #: What is written as a webhook is told.
@@ -151,6 +163,52 @@ class SqlAccess(_Records):
             connection.execute(delete(link_versions).where(which))
             connection.execute(insert(link_versions).values(campaign=campaign, worker=worker, version=before + 1))
         return int(before) + 1
+
+    def claim(self, campaign: str, owner: str) -> bool:
+        """Make a campaign that is about to be created an owner's; False if the id is somebody else's."""
+        with self._write() as connection:
+            mine = connection.execute(_owner, {"campaign": campaign}).scalar()
+            if mine is None and not connection.execute(_taken, {"campaign": campaign}).scalar():
+                connection.execute(insert(owners).values(campaign=campaign, owner=owner))
+                return True
+        return mine == owner
+
+    def set_owner(self, campaign: str, owner: str) -> None:
+        """Hand a campaign over, or with an empty owner make it nobody's."""
+        with self._write() as connection:
+            connection.execute(delete(owners).where(owners.c.campaign == campaign))
+            if owner:
+                connection.execute(insert(owners).values(campaign=campaign, owner=owner))
+
+    def owner(self, campaign: str) -> str:
+        """Whose a campaign is or was; empty for nobody's."""
+        with self._read() as connection:
+            return str(connection.execute(_owner, {"campaign": campaign}).scalar() or "")
+
+    def owners(self) -> dict[str, str]:
+        """The owners of campaigns."""
+        with self._read() as connection:
+            return {campaign: owner for campaign, owner in connection.execute(select(owners))}
+
+    def note(self, action: Activity) -> None:
+        """Something was done."""
+        self._add(activity, action)
+
+    def activity(self, owner: str, within: Collection[str], campaign: str, limit: int) -> list[Activity]:
+        """What was done, newest first: to a campaign, or by an owner and to what is theirs, or only to some."""
+        which = select(*(activity.c[field.name] for field in fields(Activity)))
+        if campaign or within:
+            which = which.where(activity.c.campaign.in_([campaign] if campaign else within))
+        if owner:
+            theirs = select(owners.c.campaign).where(owners.c.owner == owner)
+            alone = (activity.c.campaign == "") & (activity.c.owner == owner)
+            which = which.where(alone | activity.c.campaign.in_(theirs))
+        return self._rows(Activity, which.order_by(activity.c.number.desc()).limit(limit))
+
+    def forget_activity(self, before: float) -> int:
+        """Forget what was done before a time."""
+        with self._write() as connection:
+            return connection.execute(delete(activity).where(activity.c.at < before)).rowcount
 
 
 class SqlVisits(_Records):

@@ -5,8 +5,9 @@ table        holds
 ============ =======================================================================================
 kept         what is kept by name: settings such as the database's part of the key of workers' links, index tables,
              which take long to solve, and snapshots, so that a process need not read the whole log of a campaign
-access_tokens, sessions, link_versions
+access_tokens, sessions, link_versions, owners
              who may use the database (``campaign.records``); nothing in them is a secret
+activity     who changed what (``campaign.records``)
 visits       visits of workers whom a platform sends (``campaign.records``)
 campaigns    one row per campaign, which is locked by commands: settings, rules and counters
 deleted_campaigns ids of campaigns that were deleted, for good; with the number by which their rows are found until all
@@ -53,7 +54,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.schema import CreateIndex, CreateTable
 
-from nextlabel.campaign.records import AccessToken, ImportRow, Session, Visit
+from nextlabel.campaign.records import AccessToken, Activity, ImportRow, Session, Visit
 from nextlabel.campaign.rows import CampaignRow, WorkerRow
 from nextlabel.campaign.webhooks import Webhook
 
@@ -112,6 +113,15 @@ sessions = Table("sessions", metadata, *_fields(Session), PrimaryKeyConstraint("
 link_versions = Table(
     "link_versions", metadata, *_columns(campaign=Text, worker=Text, version=Integer),
     PrimaryKeyConstraint("campaign", "worker"),
+)  # fmt: skip
+
+#: By the campaign's id, which stays when the campaign is deleted.
+owners = Table("owners", metadata, *_columns(campaign=Text, owner=Text), PrimaryKeyConstraint("campaign"))
+Index("ix_owners_owner", owners.c.owner)
+
+activity = Table(
+    "activity", metadata, Column("number", Integer, primary_key=True, autoincrement=True), *_fields(Activity),
+    Index("ix_activity_campaign", "campaign"),
 )  # fmt: skip
 
 #: By the campaign's id too: a platform does not say which campaign its submission belongs to.

@@ -14,7 +14,7 @@ from nextlabel.store.engine import SERVICE_LOCK_WAIT_S
 from nextlabel.store.sql import open_store
 from nextlabel.web.dashboard import access, formatting
 from nextlabel.web.dashboard.access import DashboardSessions
-from nextlabel.web.dashboard.routes import audit, campaign, create, links
+from nextlabel.web.dashboard.routes import audit, campaign, create, links, tokens
 from nextlabel.web.dashboard.state import DashboardState
 from nextlabel.web.render import environment, mount_static
 from nextlabel.web.worker.routes import mount_worker
@@ -50,5 +50,5 @@ def mount_dashboard(app: FastAPI) -> None:
         state.campaign_service.store, state.access, bool(state.settings.cookie_secure)
     )
     environment().filters.update({filter.__name__: filter for filter in FILTERS})
-    for module in (access, campaign, links, create, audit):
+    for module in (access, campaign, links, create, audit, tokens):
         app.include_router(module.router)

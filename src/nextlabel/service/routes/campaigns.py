@@ -19,7 +19,7 @@ from nextlabel.errors import GoneError, InputError, NotFoundError, UnavailableEr
 from nextlabel.prose import iso
 from nextlabel.service.app_state import AppState, app_state
 from nextlabel.service.auth import ROLES, CampaignId
-from nextlabel.service.middleware import principal_of
+from nextlabel.service.middleware import principal_of, request_context
 from nextlabel.service.models import (
     CampaignResponse,
     CampaignsResponse,
@@ -47,12 +47,17 @@ async def create(body: CreateCampaignRequest, request: Request, response: Respon
     """Create a campaign; the same id with the same settings is the same campaign."""
     settings = body.model_dump(exclude_unset=True)
     id = settings.pop("id", None)
-    row, new = await to_thread.run_sync(_create, app_state(request).campaign_service, settings, id)
+    token, context = principal_of(request).token, request_context(request)
+    owner = "" if token is None else token.owner
+    row, new = await to_thread.run_sync(_create, app_state(request).campaign_service, settings, id, owner)
+    context.created = row.id
     response.status_code = 201 if new else 200
     return campaign_json(row)
 
 
-def _create(campaign_service: CampaignService, settings: dict[str, Any], id: str | None) -> tuple[CampaignRow, bool]:
+def _create(
+    campaign_service: CampaignService, settings: dict[str, Any], id: str | None, owner: str
+) -> tuple[CampaignRow, bool]:
     """The campaign, and whether it is new."""
     if ":" in settings.get("policy", ""):
         raise InputError(
@@ -68,13 +73,14 @@ def _create(campaign_service: CampaignService, settings: dict[str, Any], id: str
             new = False
         except NotFoundError:
             pass
-    return campaign_service.create(config, id), new
+    return campaign_service.create(config, id, owner=owner), new
 
 
 @router.get("/campaigns", responses=problems(), response_model=CampaignsResponse)
 async def campaigns(request: Request) -> dict[str, Any]:
-    """List all campaigns, newest first."""
-    rows = await to_thread.run_sync(app_state(request).campaign_service.store.campaigns)
+    """List the campaigns that the token opens, newest first."""
+    state, token = app_state(request), principal_of(request).token
+    rows = await to_thread.run_sync(lambda: state.access.opened(token, state.campaign_service.store.campaigns()))
     return {"campaigns": [campaign_json(row, _names_workers(request)) for row in rows]}
 
 

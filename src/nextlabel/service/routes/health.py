@@ -11,6 +11,7 @@ from starlette.responses import Response
 from nextlabel.campaigns.table_cache import crowd_compiled
 from nextlabel.errors import BusyError
 from nextlabel.service.app_state import app_state
+from nextlabel.service.middleware import principal_of
 from nextlabel.service.models import HealthResponse
 from nextlabel.service.openapi import problems
 from nextlabel.store.engine import check_room
@@ -45,4 +46,9 @@ async def readyz(request: Request) -> HealthResponse:
 @router.get("/metrics", responses=_METRICS, response_class=Response)
 async def metrics(request: Request) -> Response:
     """Report counters and gauges for Prometheus."""
-    return Response(await to_thread.run_sync(app_state(request).metrics.page), headers={"content-type": TEXT})
+    state, token = app_state(request), principal_of(request).token
+
+    def page() -> bytes:
+        return state.metrics.page(state.access.opened(token, state.campaign_service.store.campaigns()))
+
+    return Response(await to_thread.run_sync(page), headers={"content-type": TEXT})

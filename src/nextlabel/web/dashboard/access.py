@@ -23,13 +23,13 @@ from fastapi.routing import APIRoute
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from nextlabel.campaign.records import Role, Session
+from nextlabel.campaign.records import AccessToken, Session
 from nextlabel.errors import InputError, NotAllowedError, NotFoundError
 from nextlabel.service.access import AccessCache, hashed
 from nextlabel.service.app_state import app_state
-from nextlabel.service.auth import ROLES, Rights
+from nextlabel.service.auth import ROLES, Principal, Rights
 from nextlabel.service.limits import address_of
-from nextlabel.service.middleware import request_context
+from nextlabel.service.middleware import principal_of, request_context
 from nextlabel.service.problem_details import problem_response, problem_type
 from nextlabel.store.sql import SqlStore
 from nextlabel.web.dashboard.formatting import sentence
@@ -40,7 +40,7 @@ OPEN = ("/sign-in", "/sign-out")
 
 #: Pages for requesters alone, because they make campaigns and links, and for those who may see who did what.
 _REQUESTER_PAGES, _WORKERS_PAGES = (
-    re.compile(r"/new.*|/campaigns/[^/]+/(?:links|platforms|edit|delete|webhooks)"),
+    re.compile(r"/new.*|/access|/campaigns/[^/]+/(?:links|platforms|edit|delete|webhooks)"),
     re.compile(r"/campaigns/[^/]+/(?:audit|tasks/|labels\.|bonuses\.|workers?[.?/]|worker$).*"),
 )
 _AUDIT_PAGE = re.compile(r"/campaigns/[^/]+/audit")
@@ -62,11 +62,12 @@ class GuardedRoute(APIRoute):
                 if request.method not in ("GET", "HEAD"):
                     check_origin(request)
                 if request.url.path not in OPEN:
-                    role = await to_thread.run_sync(sessions_of(request).role, request)
-                    if role is None:
+                    token = await to_thread.run_sync(sessions_of(request).token, request)
+                    if token is None:
                         return _to_sign_in(request)
-                    request.state.rights = ROLES[role]
-                    _check_rights(request, role)
+                    request_context(request).principal = Principal(role=token.role, token=token)
+                    await app_state(request).access.check(token, request.method, request.url.path)
+                    _check_rights(request, token.role)
                 return await inner(request)
             except Exception as error:
                 again: Callable[[str], Response] | None = getattr(request.state, "again", None)
@@ -84,8 +85,7 @@ def when_refused(request: Request, again: Callable[[str], Response]) -> None:
 
 def rights_of(request: Request) -> Rights:
     """What the sender of a request may do."""
-    rights: Rights = request.state.rights
-    return rights
+    return ROLES[principal_of(request).role or "viewer"]
 
 
 def _check_rights(request: Request, role: str) -> None:
@@ -143,27 +143,26 @@ class DashboardSessions:
     def __init__(self, store: SqlStore, access: AccessCache, secure: bool) -> None:
         self._store, self._access, self._secure = store, access, secure
 
-    def sign_in(self, token: str, response: Response) -> bool:
-        """Give the browser a cookie; False if the token is unknown."""
+    def sign_in(self, token: str, response: Response) -> AccessToken | None:
+        """Give the browser a cookie, unless the token is unknown."""
         known = self._access.read().tokens.get(hashed(token))
         if known is None:
-            return False
+            return None
         cookie = secrets.token_urlsafe(32)
         self._store.access.end_sessions(time.time() - MAX_AGE_S)
         self._store.access.add_session(Session(hashed(cookie), known.hash, time.time()))
         response.set_cookie(
             COOKIE, cookie, max_age=MAX_AGE_S, path="/", secure=self._secure, httponly=True, samesite="strict"
         )
-        return True
+        return known
 
-    def role(self, request: Request) -> Role | None:
-        """The role of the browser that sent a request, None if it is not signed in."""
+    def token(self, request: Request) -> AccessToken | None:
+        """The token with which the browser signed in that sent a request, None if it is not signed in."""
         cookie = request.cookies.get(COOKIE, "")
         session = self._store.access.session(hashed(cookie)) if cookie else None
         if session is None or time.time() - session.created_at >= MAX_AGE_S:
             return None
-        token = self._access.state.tokens.get(session.token_hash)
-        return None if token is None else token.role
+        return self._access.state.tokens.get(session.token_hash)
 
     def sign_out(self, request: Request, response: Response) -> None:
         """End the session, in the store and in the browser."""
@@ -188,9 +187,11 @@ async def sign_in(request: Request) -> Response:
     form = await request.form()
     token, back = str(form.get("token", "")).strip(), local_path(str(form.get("next", "/")))
     response = RedirectResponse(back, 303)
-    if not await to_thread.run_sync(sessions_of(request).sign_in, token, response):
+    known = await to_thread.run_sync(sessions_of(request).sign_in, token, response)
+    if known is None:
         app_state(request).limits.failed_sign_in(address_of(request.scope))
         return _form(back, "This token is unknown, or was revoked. The command nextlabel token create makes one.", 403)
+    request_context(request).principal = Principal(role=known.role, token=known)  # for the record of who did what
     return response
 
 

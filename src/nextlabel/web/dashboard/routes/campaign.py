@@ -28,6 +28,7 @@ from nextlabel.files.tables import uploaded_format
 from nextlabel.files.tasks import TaskReader
 from nextlabel.service.app_state import app_state
 from nextlabel.service.auth import CampaignId, Rights
+from nextlabel.service.middleware import principal_of
 from nextlabel.service.models import LabelsQuery, ResultsQuery, WorkersQuery
 from nextlabel.service.prefix import prefixed
 from nextlabel.service.routes.campaigns import current_row, row_after
@@ -68,7 +69,9 @@ _STANDINGS: dict[str, Standing] = {"pause": "paused", "block": "blocked", "resto
 def campaigns_page(request: Request, number: Annotated[int, Query(alias="page", ge=1, le=10**6)] = 1) -> Response:
     """The campaigns, newest first."""
     dashboard = dashboard_state(request)
-    rows = dashboard.store.campaigns()
+    access, token = dashboard.app.access, principal_of(request).token
+    rows = access.opened(token, dashboard.store.campaigns())
+    owners = {} if token is None or token.owner else dashboard.store.access.owners()
     shown = rows[(number - 1) * PAGE_SIZE : number * PAGE_SIZE]
     campaigns = [
         {
@@ -83,7 +86,7 @@ def campaigns_page(request: Request, number: Annotated[int, Query(alias="page", 
     further = number + 1 if number * PAGE_SIZE < len(rows) else None
     return page(
         "dashboard/list.html", campaigns=campaigns, total=len(rows), further=further, number=number,
-        rights=rights_of(request),
+        rights=rights_of(request), owners=owners,
     )  # fmt: skip
 
 

@@ -26,8 +26,10 @@ from nextlabel.errors import InputError, NotFoundError
 from nextlabel.files.columns import number, with_point
 from nextlabel.files.tables import DelimitedTable
 from nextlabel.files.tasks import guess_columns
+from nextlabel.service.access import campaign_in
 from nextlabel.service.app_state import app_state
 from nextlabel.service.background import in_background
+from nextlabel.service.middleware import principal_of, request_context
 from nextlabel.web.dashboard.access import GuardedRoute, when_refused
 from nextlabel.web.dashboard.forecasts import ACCURACY, BudgetCurve
 from nextlabel.web.dashboard.setting_form import SettingField, offered, read_setting, setting_field
@@ -95,25 +97,31 @@ async def create(upload: str, request: Request) -> Response:
     form = CampaignForm.read(dict(sent), [str(name) for name in sent.getlist("shown")])
     kept = await to_thread.run_sync(dashboard.uploads.find, upload)
 
+    token = principal_of(request).token
+    owner = "" if token is None else token.owner
+
     def run(progress: Progress) -> str:
         with dashboard.uploads.open(kept) as file:
-            made, added = create_campaign(app_state(request).campaign_service, kept, file, form, progress)
+            service = app_state(request).campaign_service
+            made, added = create_campaign(service, kept, file, form, progress, owner)
         dashboard.uploads.drop(kept)
         return _made(made.id, added.known, added.alike)
 
     when_refused(request, lambda problem: _page(kept, form, None, problem, 422))
     begun = await to_thread.run_sync(in_background, run)
     if isinstance(begun, ImportRow):
+        request_context(request).created = begun.campaign
         return RedirectResponse(f"/new/{kept.id}/import/{begun.id}", 303)
+    request_context(request).created = campaign_in(begun)
     return RedirectResponse(begun, 303)
 
 
 @router.get("/new/{upload}/import/{id}")
 def importing(upload: str, id: str, request: Request) -> Response:
     """How far the import of a campaign's items has got; then its links."""
-    dashboard = dashboard_state(request)
+    dashboard, token = dashboard_state(request), principal_of(request).token
     row = dashboard.store.imports.find(id)
-    if row is None:
+    if row is None or (token is not None and token.owner not in ("", dashboard.store.access.owner(row.campaign))):
         raise NotFoundError("there is no such import.", "Look for the campaign in the list.")
     if row.state == "done":
         return RedirectResponse(_made(row.campaign, row.known, row.alike), 303)
@@ -267,6 +275,7 @@ def create_campaign(
     file: IO[bytes],
     form: CampaignForm,
     progress: Progress | None = None,
+    owner: str = "",
 ) -> tuple[CampaignRow, Added]:
     """Create the campaign; and what became of its items."""
     now = campaign_service.clock()
@@ -274,7 +283,7 @@ def create_campaign(
     form.check_columns(upload)
     if form.score_column and config.answers != 2:
         raise InputError("a model's score needs two labels.", "Choose no score, or give two labels.")
-    return campaign_service.create_with(config, None, _tasks(config, file, form), progress)
+    return campaign_service.create_with(config, None, _tasks(config, file, form), progress, owner)
 
 
 def _tasks(config: CampaignSettings, file: IO[bytes], form: CampaignForm) -> Iterator[NewTask]:

@@ -1,0 +1,65 @@
+"""Who may see and change which campaigns, and who has changed what."""
+
+from __future__ import annotations
+
+import re
+from typing import get_args
+
+from anyio import to_thread
+from fastapi import APIRouter, Request
+from starlette.responses import RedirectResponse, Response
+
+from nextlabel.campaign.records import Role
+from nextlabel.errors import InputError
+from nextlabel.service.access import give_campaign, make_token, revoke_token, tokens_of
+from nextlabel.service.app_state import app_state
+from nextlabel.service.middleware import principal_of
+from nextlabel.web.dashboard.access import GuardedRoute, rights_of, when_refused
+from nextlabel.web.render import page
+
+router = APIRouter(route_class=GuardedRoute, include_in_schema=False)
+
+#: Actions that the page shows.
+SHOWN = 200
+
+
+@router.get("/access")
+def access_page(request: Request) -> Response:
+    """The tokens, a form for another one, and the last activity."""
+    return _page(request)
+
+
+@router.post("/access")
+async def change_access(request: Request) -> Response:
+    """Make or end a token, or hand a campaign over; a token is shown on the page that follows, and nowhere else."""
+    form = {name: str(value).strip() for name, value in (await request.form()).items()}
+    return await to_thread.run_sync(_change, request, form)
+
+
+def _change(request: Request, form: dict[str, str]) -> Response:
+    state, by = app_state(request), principal_of(request).token
+    store = state.campaign_service.store
+    when_refused(request, lambda problem: _page(request, problem, status=422))
+    made = ""
+    if "revoke" in form:
+        revoke_token(store, form["revoke"], by)
+    elif "campaign" in form and rights_of(request).administers:
+        give_campaign(store, form["campaign"], form.get("owner", ""))
+    elif form.get("role") in get_args(Role):
+        role: Role = form["role"]  # type: ignore[assignment]
+        limits = [name for name in re.split(r"[\s,;]+", form.get("campaigns", "")) if name]
+        made = make_token(store, by, form.get("name", ""), role, form.get("owner") or None, limits)
+    else:
+        raise InputError("the form does not say what to do.", "Use one of its buttons.")
+    state.access.read()
+    return _page(request, made=made) if made else RedirectResponse("/access", 303)
+
+
+def _page(request: Request, problem: str = "", made: str = "", status: int = 200) -> Response:
+    state, by = app_state(request), principal_of(request).token
+    rights = rights_of(request)
+    roles = [role for role in get_args(Role) if rights.administers or role != "administrator"]
+    return page(
+        "dashboard/access.html", status, problem=problem, made=made, rights=rights, roles=roles, by=by,
+        tokens=tokens_of(state.campaign_service.store, by), activity=state.access.activity(by, limit=SHOWN),
+    )  # fmt: skip

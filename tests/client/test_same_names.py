@@ -18,11 +18,17 @@ ONLY_CAMPAIGN = {
     "rebuild": "for whoever keeps the database",
 }
 #: What needs a service: several campaigns, or an address that others reach.
-ONLY_CLIENT = {"campaigns", "links", "revoke_links", "add_webhook", "test_webhook"}
+ONLY_CLIENT = {
+    "campaigns", "links", "revoke_links", "add_webhook", "test_webhook",
+    "tokens", "create_token", "revoke_token", "set_owner", "activity",
+}  # fmt: skip
 #: Parameters of one side: a campaign is made in a store, with a clock; requests have a size, a worker's token a name.
 OWN_PARAMETERS = {"create": {"url", "tasks", "clock", "score_column"}, "add_tasks": {"batch_size"}}
 #: Methods of clients that do not take the campaign's id first.
-WITHOUT_CAMPAIGN = {"create", "campaigns", "tell", "release", "renew", "undo", "close"}
+WITHOUT_CAMPAIGN = {
+    "create", "campaigns", "tell", "release", "renew", "undo", "close", "tokens", "create_token", "revoke_token",
+    "activity",
+}  # fmt: skip
 
 
 def methods(kind: type) -> dict[str, Any]:

@@ -365,6 +365,9 @@ def change(
     accept_clock: Annotated[
         bool, typer.Option("--accept-clock", help="Go on by the clock although it is far from the last event.")
     ] = False,
+    owner: Annotated[
+        str | None, text("--owner", "NAME", "Hand it over to an owner; none: administrators alone see it, as at first.")
+    ] = None,
     db: Db = DB,
     as_json: Json = False,
     **typed: Any,
@@ -379,12 +382,16 @@ def change(
     that was closed too early by its deadline is open again.
     """
     values = typed_settings(typed, changing=True)
-    if not values and paused is None and adjudicate is None and undo is None and not accept_clock:
+    if not values and (paused, adjudicate, undo, owner) == (None,) * 4 and not accept_clock:
         raise InputError("nothing says what to change.", "Give e.g. --budget, --pause or --question.")
     with service_at(db) as service:
         accepted = accept_clock and service.accept_clock(id)
         if (typed["budget"] or "")[:1] in ("+", "-"):
             values["budget"] += service.store.row(id).budget
+        if owner is not None:
+            from nextlabel.service.access import give_campaign
+
+            give_campaign(service.store, id, "" if owner == NONE else owner)
         if adjudicate is not None:
             service.adjudicate(id, dict([adjudicate]))
         if undo is not None:
@@ -397,6 +404,7 @@ def change(
         sentence += f" and may buy {row.budget:,} labels: {row.spent:,} spent, {row.reserved:,} out, {row.left:,} left"
     said = "" if not accept_clock else " It goes on by the clock." if accepted else " Nothing was wrong with its clock."
     said += "" if adjudicate is None else f" The answer of {adjudicate[0]} is {adjudicate[1]}."
+    said += "" if owner is None else f" Its owner is {'nobody' if owner == NONE else owner}."
     said += "" if undo is None else f" The labels decide about {undo} again."
     answer(as_json, fields_of(row), f"{sentence}.{said}")
 

@@ -1,4 +1,4 @@
-"""``nextlabel token``: who may use a database, whose campaigns are whose, who changed what, and an end to links."""
+"""``nextlabel token``: who may use a database, who changed what, and an end to links."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from typing import Annotated, Literal
 import typer
 
 from nextlabel.cli.database import opened_store
-from nextlabel.cli.options import DB, Db, Json, text, whole
+from nextlabel.cli.options import DB, Db, Json, text
 from nextlabel.cli.output import answer, print_json, print_table
 from nextlabel.errors import InputError
 from nextlabel.prose import counted, iso, without_passwords
 
 app = typer.Typer(help="Make, list and revoke tokens.", no_args_is_help=True)
+#: Changes that are shown at most.
+MOST_ACTIVITY = 10_000
 ROLE_HELP = (
     "What its holder may do: an administrator everything, a requester everything with their own campaigns, an auditor "
     "read everything, a viewer read how campaigns stand and what they resulted in, but not who did what. Default: "
@@ -58,8 +60,25 @@ def create(
 
 
 @app.command("list")
-def list_tokens(db: Db = DB, as_json: Json = False) -> None:
-    """Show the names and roles of all tokens. The tokens themselves are not stored."""
+def list_tokens(
+    activity: Annotated[
+        bool, typer.Option("--activity", help="Instead: who changed what over HTTP and in the browser, newest first.")
+    ] = False,
+    db: Db = DB,
+    as_json: Json = False,
+) -> None:
+    """Show the names, roles and limits of all tokens, which themselves are not stored; or what was done with them."""
+    if activity:
+        with opened_store(db) as store:
+            done = [asdict(one) | {"at": iso(one.at)} for one in store.access.activity("", (), "", MOST_ACTIVITY)]
+        if as_json:
+            print_json({"activity": done})
+            return
+        cells = [[one["at"], one["token"], one["campaign"], one["request"]] for one in done]
+        print_table(
+            "Who changed what", ["at", "token", "campaign", "request"], cells, f"{counted(len(done), 'change')}."
+        )
+        return
     with opened_store(db) as store:
         rows = [
             {
@@ -77,48 +96,6 @@ def list_tokens(db: Db = DB, as_json: Json = False) -> None:
     cells = [list(row.values()) for row in rows]
     title = f"Tokens of {without_passwords(db)}"
     print_table(title, ["name", "role", "owner", "only", "made"], cells, f"{counted(len(rows), 'token')}.")
-
-
-@app.command()
-def owner(
-    campaign: Annotated[str, typer.Argument(metavar="ID", help="The campaign's id.")],
-    name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="Its new owner. Default: show the one it has.")
-    ] = None,
-    nobody: Annotated[bool, typer.Option("--nobody", help="Administrators alone see it from now on.")] = False,
-    db: Db = DB,
-    as_json: Json = False,
-) -> None:
-    """Show whose a campaign is, or hand it over. Campaigns made by a command are nobody's at first."""
-    if name is not None and nobody:
-        raise InputError("a new owner was named, and --nobody.", "Give one of them.")
-    with opened_store(db) as store:
-        from nextlabel.service.access import give_campaign
-
-        store.row(campaign)
-        if name is not None or nobody:
-            give_campaign(store, campaign, name or "")
-        now = store.access.owner(campaign)
-    answer(
-        as_json, {"campaign": campaign, "owner": now}, f"Campaign {campaign} is {f'of {now}' if now else 'nobody’s'}."
-    )
-
-
-@app.command()
-def activity(
-    campaign: Annotated[str, text("--campaign", "ID", "What was done to this campaign. Default: all.")] = "",
-    limit: Annotated[int, whole("--limit", "N", 1, "50", "How many of the last changes.")] = 200,
-    db: Db = DB,
-    as_json: Json = False,
-) -> None:
-    """Show who changed what, newest first. Workers' answers are in the logs of campaigns."""
-    with opened_store(db) as store:
-        rows = [asdict(one) | {"at": iso(one.at)} for one in store.access.activity("", (), campaign, limit)]
-    if as_json:
-        print_json({"activity": rows})
-        return
-    cells = [[row["at"], row["token"], row["campaign"], row["request"]] for row in rows]
-    print_table("Who changed what", ["at", "token", "campaign", "request"], cells, f"{counted(len(rows), 'change')}.")
 
 
 @app.command()

@@ -240,7 +240,7 @@ def set_owner(campaign: str, owner: str) -> Call[None]:
     return Call("PUT", f"/campaigns/{campaign}/owner", lambda reply: None, {"json": {"owner": owner}})
 
 
-def activity(campaign: str = "", limit: int = 200) -> Call[list[Activity]]:
+def activity(campaign: str = "", *, limit: int = 200) -> Call[list[Activity]]:
     """Who changed what, newest first."""
     options = {"params": {"campaign": campaign, "limit": limit}}
     return Call("GET", "/activity", lambda reply: [_read(Activity, one) for one in reply["activity"]], options)

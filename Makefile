@@ -5,6 +5,7 @@
 #             live campaigns against the simulator
 # make test-label-studio  a campaign and a real Label Studio server, which is installed in an environment of its own (1 GB);
 #             make bench-label-studio: 300 tasks, six people by its API and one in a browser, both servers killed on the way
+# make test-mlflow  the same with a real MLflow server (850 MB); make bench-mlflow: 64 workers, both servers killed on the way
 # make test-elsewhere  the numerical tests again as other machines would run them: generic code, other BLAS kernels
 # make check  format, lint, types, layers
 # make docs   the documentation site into site/, with warnings as errors;  make docs-serve shows it while you write
@@ -34,9 +35,12 @@ BROWSER := $(VENV)/.installed-browser
 # Label Studio has hundreds of pinned requirements of its own, so that it gets an environment of its own.
 LABEL_STUDIO_VENV := .venv-label-studio
 LABEL_STUDIO := $(LABEL_STUDIO_VENV)/.installed
+# MLflow pins versions that are not ours.
+MLFLOW_VENV := .venv-mlflow
+MLFLOW := $(MLFLOW_VENV)/.installed
 
-.PHONY: demo test test-fast coverage test-long test-label-studio test-elsewhere check docs docs-serve bench bench-live \
-        bench-label-studio endurance reproduce paper format clean
+.PHONY: demo test test-fast coverage test-long test-label-studio test-mlflow test-elsewhere check docs docs-serve bench \
+        bench-live bench-label-studio bench-mlflow endurance reproduce paper format clean
 .DEFAULT_GOAL := demo
 
 $(BIN)/python:
@@ -74,9 +78,9 @@ test-fast: $(DEV) $(BROWSER)
 test-long: $(DEV)
 	$(PYTEST) -m long -rP
 
-$(LABEL_STUDIO): constraints-label-studio.txt
-	$(PYTHON) -m venv $(LABEL_STUDIO_VENV)
-	$(LABEL_STUDIO_VENV)/bin/python -m pip --disable-pip-version-check -q install -r constraints-label-studio.txt
+$(LABEL_STUDIO) $(MLFLOW): .venv-%/.installed: constraints-%.txt
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip --disable-pip-version-check -q install -r $<
 	@touch $@
 
 test-label-studio: $(DEV) $(LABEL_STUDIO)
@@ -84,6 +88,12 @@ test-label-studio: $(DEV) $(LABEL_STUDIO)
 
 bench-label-studio: $(DEV) $(BROWSER) $(LABEL_STUDIO)
 	$(BIN)/python -m benchmarks.live.label_studio
+
+test-mlflow: $(DEV) $(MLFLOW)
+	$(BIN)/python -m pytest -m mlflow --randomly-seed=$(SEED)
+
+bench-mlflow: $(DEV) $(MLFLOW)
+	$(BIN)/python -m benchmarks.live.mlflow
 
 test-elsewhere: $(DEV)
 	$(BIN)/python tests/elsewhere.py --workers $(WORKERS) --randomly-seed=$(SEED)
@@ -132,5 +142,5 @@ format: $(DEV)
 	$(BIN)/ruff check --fix .
 
 clean:
-	rm -rf $(VENV) $(LABEL_STUDIO_VENV) build dist out site nextlabel-demo .coverage .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(LABEL_STUDIO_VENV) $(MLFLOW_VENV) build dist out site nextlabel-demo .coverage .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

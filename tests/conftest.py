@@ -48,7 +48,11 @@ RTE_ROWS = 8001
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    for name in ("long", "label_studio"):  # only when asked for: by ``make test-long``, ``make test-label-studio``
+    for name in (
+        "long",
+        "label_studio",
+        "mlflow",
+    ):  # only when asked for: ``make test-long``, ``make test-mlflow``, ...
         if name not in config.getoption("markexpr"):
             left_out = [item for item in items if item.get_closest_marker(name)]
             config.hook.pytest_deselected(items=left_out)

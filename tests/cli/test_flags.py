@@ -20,7 +20,7 @@ SAID_DIFFERENTLY = {
     "--answers", "--arrival-rate", "--at-most-wrong", "--audits", "--budget", "--label-cost", "--labels-per-task",
     "--accuracy", "--answer", "--expert-cost", "--features", "--loss", "--method", "--range", "--record", "--scale",
     "--most-labels", "--out", "--policy", "--prior", "--replications", "--save", "--score-column", "--seed",
-    "--strength", "--sure", "--tasks", "--threshold", "--gold", "--turn-away", "--model", "--url",
+    "--strength", "--sure", "--tasks", "--threshold", "--gold", "--turn-away", "--model", "--url", "--token",
     "--owner",
 }  # fmt: skip
 

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from nextlabel.campaign.external_answers import SKIPPED
 from nextlabel.cli.app import run
 from nextlabel.errors import InputError, NotFoundError
-from nextlabel.integrations.label_studio.api import LabelStudio, checked_url
+from nextlabel.integrations.label_studio.api import LabelStudio
 from nextlabel.integrations.label_studio.bridge import (
     Control,
     answer_of,
@@ -33,6 +33,7 @@ from nextlabel.integrations.label_studio.bridge import (
     user_of_tab,
     users_in,
 )
+from nextlabel.integrations.tool import checked_url
 
 RECORDED = Path(__file__).parent / "recorded"
 CONTROL = Control("sentiment", "text", ("negative", "positive"))

@@ -18,6 +18,7 @@ from nextlabel.cli.exact import exact
 from nextlabel.cli.guarantee import guarantee
 from nextlabel.cli.index import index
 from nextlabel.cli.label_studio import app as label_studio
+from nextlabel.cli.mlflow import mlflow
 from nextlabel.cli.moved import new_name
 from nextlabel.cli.output import interrupts
 from nextlabel.cli.plan import plan
@@ -57,6 +58,7 @@ for _command in (
     reproduce,
     serve,
     annotate,
+    mlflow,
     demo,
     warm,
 ):

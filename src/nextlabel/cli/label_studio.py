@@ -57,9 +57,7 @@ def connect(
     campaign: Annotated[
         str | None, text("--campaign", "ID", "The id of the new campaign. Default: label_studio_N.")
     ] = None,
-    every: Annotated[
-        float, positive("--every", "S", "5", "Seconds between two readings of what has changed in Label Studio.")
-    ] = 5.0,
+    every: Annotated[float, positive("--every", "S", "5", "Seconds between two readings of what has changed.")] = 5.0,
     db: Db = DB,
     host: Host = None,
     port: Port = None,

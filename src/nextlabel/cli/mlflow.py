@@ -1,0 +1,84 @@
+"""``nextlabel mlflow``: the traces of an MLflow experiment are labelled here, and their labels go back to it."""
+
+from __future__ import annotations
+
+import time
+from contextlib import nullcontext, suppress
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from nextlabel.cli.database import Id, service_at
+from nextlabel.cli.options import DB, Db, Json, positive, text
+from nextlabel.cli.output import answer, say, working
+from nextlabel.cli.serve import needs_service
+from nextlabel.errors import UnavailableError
+from nextlabel.prose import counted
+
+
+def mlflow(
+    id: Id,
+    url: Annotated[str, text("--url", "URL", "The address of MLflow, e.g. http://localhost:5000.")],
+    experiment: Annotated[
+        str, text("--experiment", "NAME", "The experiment whose traces are labelled, or its number.")
+    ],
+    assessment: Annotated[
+        str, text("--assessment", "NAME", "What the assessments are called. Default: label.")
+    ] = "label",
+    every: Annotated[
+        float | None,
+        positive("--every", "S", "5", "Seconds between two readings of what has changed. Default: one reading."),
+    ] = None,
+    token: Annotated[
+        str,
+        typer.Option(
+            "--token",
+            metavar="TOKEN",
+            envvar="MLFLOW_TRACKING_TOKEN",
+            show_default=False,
+            help="USER:PASSWORD, or a bearer token, if MLflow asks for one.",
+        ),
+    ] = "",
+    db: Db = DB,
+    as_json: Json = False,
+) -> None:
+    """Take the traces of an MLflow experiment in as tasks, and write the campaign's labels back as assessments.
+
+    Every label becomes a feedback of its worker, and what the labels of a trace agree on an expectation. A round writes
+    what differs: the same again changes nothing.
+    """
+    needs_service()
+    from nextlabel.integrations.mlflow import MLflow, checked_name, sync
+
+    name, said = checked_name(assessment), ""
+    ends = nullcontext() if every is None else suppress(KeyboardInterrupt)
+    with MLflow(url, token) as server, service_at(db) as service, ends:
+        service.store.row(id)
+        while True:
+            try:
+                number = server.experiment(experiment)
+                with working("Writing assessments") as progress:
+                    done = sync(server, number, service, id, name, progress)
+            except UnavailableError as error:
+                if every is None:
+                    raise
+                said = _once(str(error), said)
+            else:
+                sentence = (
+                    f"{counted(done.tasks, 'new trace')} to label; {counted(done.written, 'assessment')} written, "
+                    f"{done.withdrawn:,} withdrawn, {done.same:,} were right."
+                )
+                if every is None:
+                    answer(as_json, {"campaign": id, "experiment": number, **asdict(done)}, sentence)
+                    return
+                said = _once(sentence, said)
+            time.sleep(every)
+    say("nextlabel mlflow ended; start it again to go on.")
+
+
+def _once(sentence: str, said: str) -> str:
+    """Say what has not just been said."""
+    if sentence != said:
+        say(sentence)
+    return sentence

@@ -161,13 +161,13 @@ def _task(mlflow: MLflow, trace: Mapping[str, Any]) -> dict[str, Any]:
 def _wanted(service: CampaignService, campaign: str, name: str) -> dict[str, dict[Source, dict[str, Any]]]:
     """The assessments that each trace should have."""
     wanted: dict[str, dict[Source, dict[str, Any]]] = {}
-    rated = service.store.row(campaign).config.rating is not None
+    named = service.store.row(campaign).config.answer_type.level == "nominal"
 
     def add(key: str, kind: str, source: Source, label: str, more: Mapping[str, Any], **metadata: object) -> None:
         wanted.setdefault(key, {})[source] = {
             "assessment_name": name,
             "source": {"source_type": source[0], "source_id": source[1]},
-            kind: {"value": int(label) if rated else label},
+            kind: {"value": label if named else json.loads(label)},
             "metadata": {OWNER: campaign, **{key: str(value) for key, value in metadata.items()}},
             **more,
         }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Annotated
 
@@ -52,7 +52,7 @@ def mlflow(
     from nextlabel.integrations.mlflow import MLflow, checked_name, sync
 
     name, said = checked_name(assessment), ""
-    ends = nullcontext() if every is None else suppress(KeyboardInterrupt)
+    ends = suppress(*(() if every is None else (KeyboardInterrupt,)))
     with MLflow(url, token) as server, service_at(db) as service, ends:
         service.store.row(id)
         while True:

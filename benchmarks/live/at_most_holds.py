@@ -147,7 +147,7 @@ class Game:
         labels, _, supply = certificates.labels_to_come(found)
         types = Types(channels, supply.labels, np.zeros(len(channels)))
         return relax(
-            beliefs, np.ones(len(beliefs)), types, labels, grid=250 if C == 2 else None, tolerance=1e-4, interior=C == 2
+            beliefs, np.ones(len(beliefs)), types, labels, grid=250 if C == 2 else None, tolerance=1e-4
         ).value / len(beliefs)
 
 

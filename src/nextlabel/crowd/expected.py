@@ -8,7 +8,7 @@ counts what is not known of any of them; the interval is E +- ``WIDTH`` standard
 draws, in 0 to 1. It holds if each worker answers by a channel of their own, independently given the truth and how
 hard the task is. Workers who are wrong together are not covered: only truths tell. Of many tasks a part is drawn
 (``MOST_TASKS``), evenly spread; the labels of the others count for their workers. Tasks without labels count by the
-shares of the truths in each draw (``usual_share``).
+shares of the truths in each draw (``chance_of_start``).
 Guarantee: approximate; the tests hold bias and coverage on drawn crowds. Cost: ``DRAWS`` + ``WARM_UP`` sweeps over
 the labels of that part.
 """
@@ -18,7 +18,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import gammaln
+from scipy.special import expit, gammaln, logsumexp
 
 from nextlabel.arrays import Floats, Ints
 from nextlabel.crowd.fit import CrowdLabels
@@ -63,16 +63,18 @@ def expected_accuracy(
     asked, best = gold < 0, beliefs.argmax(axis=1)
     if not asked.any():
         return ExpectedAccuracy(np.nan, 0.0, 1.0, 0.0)
-    has = np.bincount(labels.task, minlength=K) > 0
+    per_task = np.bincount(labels.task, minlength=K)
+    has, firm = per_task > 0, prior.share * stiffness(np.concatenate([[0], np.cumsum(per_task)]), gold)
     many, bare = int((asked & has).sum()), np.flatnonzero(asked & ~has)
     found = np.zeros((2, 2 + C))
     if many:
-        found = _drawn(labels, beliefs, prior, gold, tilt, np.where(asked & has, best, -1), draws)
+        found = _drawn(labels, beliefs, prior, firm, gold, tilt, np.where(asked & has, best, -1), draws)
     right, noise = many * found[:, 0], 0.0
     if len(bare):
         some = bare[:: -(-len(bare) // MOST_TASKS)]
-        start = prior.share / prior.share.sum()
-        shares = np.array([usual_share(start, (prior.share + n) / (prior.share + n).sum(), n) for n in found[:, 2:]])
+        start, shares = prior.share / prior.share.sum(), prior.share + found[:, 2:]
+        shares /= shares.sum(axis=1, keepdims=True)
+        shares[: round(len(shares) * chance_of_start(start, found[:, 2:], firm))] = start
         odds, a = np.exp(tilt[some]), best[some]
         chances = odds[np.arange(len(some)), a][:, None] * shares[:, a].T / (odds @ shares.T)
         right = right + len(bare) * chances.mean(axis=0)
@@ -85,8 +87,9 @@ def expected_accuracy(
 
 
 def _drawn(
-    labels: CrowdLabels, beliefs: Floats, prior: CrowdPrior, gold: Ints, tilt: Floats, answer: Ints, draws: int
-) -> Floats:
+    labels: CrowdLabels, beliefs: Floats, prior: CrowdPrior, firm: Floats, gold: Ints, tilt: Floats, answer: Ints,
+    draws: int,
+) -> Floats:  # fmt: skip
     """(draws, 2 + C) mean chance of the answers, share of them that is right, tasks with each truth."""
     K, C = beliefs.shape
     code = labels.worker * C + labels.answer
@@ -104,8 +107,6 @@ def _drawn(
     parts = (number[labels.task[inside]], labels.worker[inside], labels.answer[inside])
     task, worker, said = (np.ascontiguousarray(part, dtype=np.int64) for part in parts)
     first, codes = by_task(task, worker, said, len(task), int(some.sum()), C)
-    whole_first = np.concatenate([[0], np.cumsum(np.bincount(labels.task, minlength=K))])
-    firm = prior.share * stiffness(whole_first, gold)
     idea = prior.pseudo / prior.pseudo.sum(axis=1, keepdims=True)
     out = np.zeros((draws, 2 + C))
     truth = np.where(gold[some] >= 0, gold[some], beliefs[some].argmax(axis=1))
@@ -115,19 +116,28 @@ def _drawn(
     return out
 
 
+def chance_of_start(start: Floats, totals: Floats, firm: Floats) -> float:
+    """How probable it is that the shares of the truths are exactly those that were said at the start.
+
+    Before any label that is ``EXACTLY`` times as likely as that they are any others around them (Dirichlet of ``TASKS``
+    tasks). ``totals`` (draws, C) are numbers of tasks with each truth, drawn as if the shares were Dirichlet(``firm``):
+    both ideas are weighed over all draws together, so that doubt about truths is not taken for uneven shares.
+    """
+
+    def log_chance(b: Floats) -> Floats:
+        n = totals.sum(axis=1)
+        return np.asarray(gammaln(b.sum()) - gammaln(b.sum() + n) + (gammaln(b + totals) - gammaln(b)).sum(axis=1))
+
+    drawn = log_chance(firm)
+    any_others = logsumexp(log_chance(TASKS * start) - drawn)
+    exactly = logsumexp(totals @ np.log(start) - drawn) + np.log(EXACTLY)
+    return float(expit(exactly - any_others))
+
+
 def usual_share(start: Floats, learnt: Floats, totals: Floats) -> Floats:
     """(C,) shares of the truths for tasks without labels: between what was said at the start and what was learnt.
 
-    Of several shares that are alike the largest one found is too large by chance. So both are weighed: that the shares
-    are exactly those of the start, ``EXACTLY`` times as likely, and that they are any others around it (Dirichlet of
-    ``TASKS`` tasks), by how probable they make the truths found so far, ``totals`` (C,) of them.
+    Of several shares that are alike the largest one found is too large by chance.
     """
-    n = totals.sum()
-    if n <= 0:
-        return learnt
-    b = TASKS * start
-    any_others = gammaln(TASKS) - gammaln(TASKS + n) + (gammaln(b + totals) - gammaln(b)).sum()
-    exactly = float(totals @ np.log(start)) + np.log(EXACTLY)
-    weight = 1.0 / (1.0 + np.exp(np.clip(any_others - exactly, -700.0, 700.0)))
-    found: Floats = weight * start + (1.0 - weight) * learnt
-    return found
+    weight = chance_of_start(start, totals[None], start) if totals.sum() > 0 else 0.0
+    return weight * start + (1.0 - weight) * learnt

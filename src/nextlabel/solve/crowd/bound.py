@@ -108,18 +108,11 @@ class AveragedBound(NamedTuple):
 
 
 def average_bounds(
-    crowds: Sequence[Crowd],
-    budget: float,
-    *,
-    effective: float = np.inf,
-    grid: int | None = None,
-    interior: bool = False,
-    progress: Progress | None = None,
+    crowds: Sequence[Crowd], budget: float, *, grid: int | None = None, progress: Progress | None = None
 ) -> AveragedBound:
     """The mean of the bounds of crowds drawn independently, with its upper confidence limit.
 
-    Crowds of a Markov chain count as at most ``effective`` independent ones. If all crowds have one and the same bound,
-    that is the limit.
+    If all crowds have one and the same bound, that is the limit.
     """
     if len(crowds) < 2:
         raise ProblemError(f"{len(crowds)} crowds do not make a mean with a limit.", "Draw at least 2, better 30.")
@@ -127,16 +120,11 @@ def average_bounds(
         grid = POINTS
     each = []
     for k, (beliefs, members, types, rewards) in enumerate(crowds):
-        each.append(
-            relax(
-                beliefs, members, types, budget, grid=grid, tolerance=TOLERANCE, rewards=rewards, interior=interior
-            )
-        )  # fmt: skip
+        each.append(relax(beliefs, members, types, budget, grid=grid, tolerance=TOLERANCE, rewards=rewards))
         if progress is not None:
             progress((k + 1) / len(crowds))
     values = np.array([one.value for one in each])
-    n = max(2.0, min(float(len(values)), effective))
-    above = float(t.ppf(CONFIDENCE, n - 1)) * float(values.std(ddof=1)) / float(np.sqrt(n))
+    above = float(t.ppf(CONFIDENCE, len(values) - 1)) * float(values.std(ddof=1)) / float(np.sqrt(len(values)))
     limit = Relaxation(
         value=float(values.mean()) + above,
         price=float(np.mean([one.price for one in each])),

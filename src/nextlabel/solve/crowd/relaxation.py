@@ -258,14 +258,12 @@ def relax(
     tolerance: float = 1e-7,
     rewards: Rewards | None = None,
     reachable: bool = False,
-    interior: bool = False,
 ) -> Relaxation:
     """Solve the relaxation for ``members`` tasks at each of the ``beliefs``.
 
     ``tolerance`` is the gap per task at which the search ends; ``grid`` is the number of grid points, about. Without
     ``rewards`` a task counts 1 if it comes out right. ``reachable``: instead of a grid of the simplex take beliefs that
-    the tasks' own lead to, which is better from five answers on. ``interior``: use the interior-point method however
-    few the types are, which is quicker where tasks stand at many beliefs of two answers.
+    the tasks' own lead to, which is better from five answers on.
     """
     C = beliefs.shape[1]
     if rewards is None:
@@ -277,7 +275,7 @@ def relax(
     charge = np.where(gain > 0.0, np.minimum(amount, 1e300) * gain, 0.0)
     live = np.flatnonzero((charge > IGNORED * tasks / len(charge)) & (amount > 0))
     ignored = float(np.delete(charge, live).sum())
-    many = len(live) >= (MANY_TYPES if C == 2 else MANY_TYPES_OF_MORE) or (interior and len(live) > 0)
+    many = len(live) >= (MANY_TYPES if C == 2 else MANY_TYPES_OF_MORE)
     if many and grid is None:
         states = FEWER_STATES if len(live) > VERY_MANY_TYPES else INTERIOR_STATES
         grid = states // len(rewards.utilities)

@@ -223,6 +223,31 @@ def test_a_pilot_gives_the_prior_and_its_uncertainty(tmp_path: Path, capsys: pyt
     assert run(["plan", "--pilot", str(labels), "--prior", "1,1"]) == 2
 
 
+@pytest.mark.parametrize("answers", ["no yes", "a b c"])
+def test_the_first_line_says_how_far_the_labels_lead(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], answers: str
+) -> None:
+    """Labels that are clear and wrong of every fifth task lead to four tasks in five, and a target of .97 nowhere."""
+    rng, words = np.random.default_rng(1), answers.split()
+    truth = rng.integers(len(words), size=200)
+    says = np.where(rng.random(200) < 0.2, (truth + 1) % len(words), truth)
+    said = np.where(rng.random((200, 6)) < 0.05, rng.integers(len(words), size=(200, 6)), says[:, None])
+    labels, gold = tmp_path / "labels.csv", tmp_path / "gold.csv"
+    rows = [f"t{x},w{j},{words[said[x, j]]}" for x in range(200) for j in range(6)]
+    labels.write_text("task,worker,label\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    gold.write_text("task,label\n" + "".join(f"t{x},{words[truth[x]]}\n" for x in range(120)), encoding="utf-8")
+    called = ["plan", "--pilot", str(labels), "--gold", str(gold), "--tasks", "40", "--replications", "5"]
+    assert run([*called, "--target", "0.97", "--budget", "60"]) == 0
+    first = capsys.readouterr().out.splitlines()[0]
+    assert first.startswith("Mind: However many labels are bought") and "0.97 is out of reach." in first
+    assert run([*called, "--target", "0.7", "--budget", "60", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    ceiling = answer["pilot"]["ceiling"]
+    assert ceiling["low"] < float((says == truth)[:120].mean()) < ceiling["high"] and ceiling["judged"] == 120
+    assert 0.75 < answer["target"] < 0.95  # of what the crowd would say, for 0.7 of the truth
+    assert run(["plan", "--gold", str(gold), "--tasks", "40", "--budget", "60"]) == 2
+
+
 def test_a_target_is_checked_before_the_range_of_a_pilot() -> None:
     learnt = learn_prior(LabelCounts.of_ones([4, 5, 1, 0], [5, 5, 5, 5]), "ml")
     with pytest.raises(InputError, match="target"):

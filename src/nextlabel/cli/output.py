@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 PATIENCE_S = 0.5
 #: Seconds between two lines on work that goes on, where stderr is no terminal but a log.
 SAY_S = 10.0
+#: Characters of a line of a table where stdout is no terminal.
+WIDE = 10_000
 
 
 def print_json(answer: Mapping[str, Any]) -> None:
@@ -56,20 +58,26 @@ def _plain(value: Any) -> Any:
 
 
 def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> None:
-    """A table, if it has rows, with a title above it and a sentence in plain English below it."""
+    """A table, if it has rows, with a title above it and a sentence in plain English below it.
+
+    Names in the first column are whole, for the next command needs them; where stdout is no terminal, all cells are.
+    """
     from rich import box
     from rich.console import Console
     from rich.table import Table
 
     console = Console(highlight=False)
     table = Table(box=box.SIMPLE_HEAD, show_header=any(header))
-    for place, name in enumerate(header):
-        table.add_column(name, justify="left" if place == 0 else "right")
+    whole = max((len(row[0]) for row in rows), default=0)
+    table.add_column(header[0], min_width=whole if any(header) else None, no_wrap=any(header))
+    for name in header[1:]:
+        table.add_column(name, justify="right")
     for row in rows:
         table.add_row(*row)
     console.print(title, style="bold", markup=False)
     if rows:
-        console.print(table)
+        width = console.width if console.is_terminal else WIDE
+        Console(highlight=False, width=width).print(table, crop=False)
     console.print(caption, markup=False)
     console.file.flush()
 
@@ -118,13 +126,13 @@ def working(description: str) -> Iterator[Callable[[float], None]]:
     """Show that work is going on; yields ``progress(fraction)`` for the solvers.
 
     The bar appears on stderr after PATIENCE_S seconds where stderr is a terminal (or FORCE_COLOR is set), and goes away
-    with the work; elsewhere a line says every SAY_S seconds how far it is.
+    with the work; elsewhere a line says every SAY_S seconds how far it is, or that it goes on.
     """
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
     console = Console(stderr=True, highlight=False)
-    begun, said = time.monotonic(), 0.0
+    begun, ended = time.monotonic(), threading.Event()
     bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -136,23 +144,25 @@ def working(description: str) -> Iterator[Callable[[float], None]]:
     job = bar.add_task(description, total=None)
 
     def progress(fraction: float) -> None:
-        nonlocal said
-        done, seconds = min(max(fraction, 0.0), 1.0), time.monotonic() - begun
-        bar.update(job, total=1.0, completed=done)
-        if not console.is_terminal and seconds >= said + SAY_S:
-            said = seconds
-            say(f"{description}: {done:.0%} after {seconds:.0f} s")
+        bar.update(job, total=1.0, completed=min(max(fraction, 0.0), 1.0))
 
-    timer = threading.Timer(PATIENCE_S, bar.start)
-    timer.daemon = True
-    if console.is_terminal:
-        timer.start()
+    def show() -> None:
+        if console.is_terminal:
+            if not ended.wait(PATIENCE_S):
+                bar.start()
+            return
+        while not ended.wait(SAY_S):
+            one = bar.tasks[0]
+            done = "" if one.total is None else f"{one.completed:.0%} after "
+            say(f"{description}: {done}{time.monotonic() - begun:.0f} s{'' if done else ' so far'}")
+
+    shown = threading.Thread(target=show, daemon=True)
+    shown.start()
     try:
         yield progress
     finally:
-        timer.cancel()
-        if timer.ident is not None:
-            timer.join()
+        ended.set()
+        shown.join()
         if bar.live.is_started:
             bar.stop()
 

@@ -56,7 +56,7 @@ def plan(
         float, opt.positive("--expert-cost", "C", "10", "With --at-most-wrong: price of an expert's answer, in labels.")
     ] = 10.0,
     gold: Annotated[
-        str | None, opt.text("--gold", "FILE", "With --at-most-wrong: the truth about some items of the pilot.")
+        str | None, opt.text("--gold", "FILE", "The truth about some items of the pilot: it says how far labels lead.")
     ] = None,
     model_labels: Annotated[
         str | None,
@@ -79,15 +79,19 @@ def plan(
             report, as_json,
         )  # fmt: skip
         return
-    opt.refuse_idle(context, ["sure", "expert_cost", "gold", "model_labels"], "--at-most-wrong")
+    opt.refuse_idle(context, ["sure", "expert_cost", "model_labels"], "--at-most-wrong")
     if pilot is None:
-        opt.refuse_idle(context, ["method", "positive"], "--pilot")
+        opt.refuse_idle(context, ["method", "positive", "gold"], "--pilot")
     source = label_source(context, pilot, db)
-    learnt = None if pilot is None else _pilot(flags, source, method, positive)
-    read = [] if learnt is None else say_read(learnt.report)
+    learnt = None if pilot is None else _pilot(flags, source, method, positive, gold)
+    reports = [] if learnt is None else [learnt.report, learnt.gold]
+    read = say_read(*(one for one in reports if one is not None))
     problem, most = _problem(flags, learnt, read)
     value = _value(flags, problem)
-    goal = None if target is None else float(opt.parse_number("target", target, "Give a share such as --target 0.9."))
+    asked = None if target is None else float(opt.parse_number("target", target, "Give a share such as --target 0.9."))
+    goal = asked if asked is None or learnt is None else learnt.goal(asked)
+    if learnt is not None and learnt.ceiling is not None and goal is not None and goal >= 1.0:
+        goal = None  # the first line says that it is out of reach
     check_outputs(out, report)
     with working("Planning") as progress:
         from nextlabel.planning.pilot import budget_range
@@ -103,7 +107,7 @@ def plan(
             engine=Engine(jobs=jobs), progress=progress,
         )  # fmt: skip
     notes = [] if learnt is None else [*learnt.sentences(), *_span(span)]
-    warnings = [] if learnt is None else learnt.warnings()
+    warnings = [] if learnt is None else learnt.warnings(asked)
     from nextlabel.planning.report import plan_report
 
     shown = found.problem.with_budget(int(found.budgets[-1]))
@@ -114,14 +118,17 @@ def plan(
     deliver(told, context, out=out, page=report, as_json=as_json)
 
 
-def _pilot(flags: ProblemFlags, source: str | NamedColumns, method: str, positive: str | None) -> Pilot:
+def _pilot(
+    flags: ProblemFlags, source: str | NamedColumns, method: str, positive: str | None, gold: str | None
+) -> Pilot:
     for name, given in (("--prior", flags.prior), ("--accuracy", flags.accuracy), ("--scores", flags.scores)):
         if given is not None:
             raise InputError(f"--pilot and {name} both say what is known about a task.", "Give one of them.")
     with working("Learning from the pilot"):
         from nextlabel.planning.pilot import read_pilot
 
-        return read_pilot(source, method, positive)
+        threshold = opt.parse_number("--threshold", flags.threshold, "Give e.g. 0.5.") if flags.threshold else 0.5
+        return read_pilot(source, method, positive, gold, float(threshold))
 
 
 def _span(span: tuple[int | None, int | None] | None) -> list[str]:
@@ -145,6 +152,7 @@ def _pilot_fields(learnt: Pilot, span: tuple[int | None, int | None] | None) -> 
         "prior": prior_table(one.prior),
         "standard_errors": one.standard_errors,
         "p_value": one.p_value,
+        "ceiling": None if learnt.ceiling is None else learnt.ceiling._asdict(),
         "budget_needed_by_any_range": None if span is None else list(span),
     }
 

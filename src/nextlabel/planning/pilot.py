@@ -10,11 +10,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from nextlabel.beliefs.beta import Beta
-from nextlabel.files.labels import LabelSummary, read_labels
+from nextlabel.beliefs.dirichlet import Dirichlet, largest
+from nextlabel.beliefs.prior import Prior, binary
+from nextlabel.files.labels import Gold, LabelSummary, LabelTable, read_gold, read_labels
 from nextlabel.files.tables import Frame
 from nextlabel.learn.priors import POOR, LearntPrior, learn_prior
 from nextlabel.learn.weights import LabelCounts
@@ -23,14 +26,33 @@ from nextlabel.problem.problem import Problem
 from nextlabel.solve.curve import bound_curve
 
 DRAWS = 20
+#: Shares among which the ceiling is looked for.
+POINTS = 2001
+
+
+class Ceiling(NamedTuple):
+    """The share of tasks of which the crowd, asked without end, says the truth, with its 95% interval.
+
+    ``counted``: the share of the ``judged`` tasks that the pilot's labels get right by counting them, and ``expected``
+    the share of them that the prior takes for right.
+    """
+
+    share: float
+    low: float
+    high: float
+    judged: int
+    counted: float
+    expected: float
 
 
 @dataclass(frozen=True, slots=True)
 class Pilot:
-    """What a pilot taught."""
+    """What a pilot taught; with gold, ``ceiling`` is how far labels of its crowd can lead if they are counted."""
 
     learnt: LearntPrior
     report: LabelSummary
+    ceiling: Ceiling | None = None
+    gold: Gold | None = None
 
     def sentences(self) -> list[str]:
         """The prior with its standard errors; what was met while reading is in ``report``."""
@@ -44,8 +66,37 @@ class Pilot:
             out.append(self.learnt.note)
         return out
 
-    def warnings(self) -> list[str]:
-        """What must be known before the first number is believed: that the prior fits the pilot poorly."""
+    def warnings(self, target: float | None = None) -> list[str]:
+        """What must be known before the first number is believed: how far labels lead, and a prior that fits poorly."""
+        if self.ceiling is not None:
+            return [self._ceiling(self.ceiling, target), *self._fit()]
+        return [
+            *self._fit(),
+            "Below, a task is right if its answer is what this crowd would say if it were asked without end. The truth "
+            "about 50 tasks of the pilot (--gold FILE) says how often that is true, and so how far labels lead.",
+        ]
+
+    def goal(self, target: float) -> float:
+        """The share of tasks that must be what the crowd says, for ``target`` of them to be right by the gold."""
+        if self.ceiling is None:
+            return target
+        by_chance = (1 - self.ceiling.share) / (self.learnt.prior.answers - 1)
+        return round((target - by_chance) / max(self.ceiling.share - by_chance, 1e-9), 4)
+
+    def _ceiling(self, one: Ceiling, target: float | None) -> str:
+        reach = "" if target is None else (
+            f" {target:g} is out of reach." if target >= one.high
+            else f" For {target:g}, {self.goal(target):.1%} of the answers must be what the crowd would say."
+            if target < one.share else f" Whether {target:g} can be reached is open."
+        )  # fmt: skip
+        return (
+            f"However many labels are bought, counting them gets at most about {one.share:.1%} of the tasks right "
+            f"({one.low:.1%} to {one.high:.1%}, by the gold of {one.judged:,}): that often, what the crowd would say "
+            f"is the truth.{reach} The pilot's labels get {one.counted:.1%} right, where the prior expects "
+            f"{one.expected:.1%}. Below, a task is right if its answer is what the crowd would say."
+        )
+
+    def _fit(self) -> list[str]:
         p = self.learnt.p_value
         if p is None or p >= POOR:
             return []
@@ -61,10 +112,43 @@ class Pilot:
         ]
 
 
-def read_pilot(labels: str | Path | Frame, method: str = "ml", positive: str | None = None, seed: int = 0) -> Pilot:
+def read_pilot(
+    labels: str | Path | Frame,
+    method: str = "ml",
+    positive: str | None = None,
+    gold: str | Path | None = None,
+    threshold: float = 0.5,
+    seed: int = 0,
+) -> Pilot:
     """Read labels in any form that ``files`` knows, and learn the prior."""
     table = read_labels(labels, positive=positive)
-    return Pilot(learn_prior(LabelCounts.of_labels(table), method, seed=seed), table.report)
+    learnt = learn_prior(LabelCounts.of_labels(table), method, seed=seed)
+    if gold is None:
+        return Pilot(learnt, table.report)
+    truth = read_gold(gold, table)
+    return Pilot(learnt, table.report, find_ceiling(learnt.prior, threshold, table, truth), truth)
+
+
+def find_ceiling(prior: Prior, threshold: float, table: LabelTable, gold: Gold) -> Ceiling:
+    """The most likely share c of tasks of which the crowd's last word is the truth, any other answer being as likely.
+
+    P(gold) = c p + (1 - c) (1 - p) / (J - 1),   p = P(the last word is the gold | labels);   |log L - max| <= 1.92
+    """
+    judged, J = np.flatnonzero(gold.label >= 0), prior.answers
+    counts = np.bincount(table.task * J + table.label, minlength=len(table.tasks) * J).reshape(-1, J)[judged]
+    if isinstance(prior, Dirichlet):
+        says = largest(np.array(prior.weights), counts)
+    else:
+        says = binary(prior.above(threshold, counts.sum(axis=1), counts[:, 1]))
+    place = np.arange(len(judged))
+    p = says[place, gold.label[judged]]
+    c = np.linspace(1 / J, 1.0, POINTS)[:, None]
+    likely = np.log(np.maximum(c * p + (1 - c) * (1 - p) / (J - 1), 1e-300)).sum(axis=1)
+    inside = c[likely >= likely.max() - 1.92, 0]
+    most = counts == counts.max(axis=1, keepdims=True)
+    counted = float((most / most.sum(axis=1, keepdims=True))[place, gold.label[judged]].mean())
+    share = float(c[int(np.argmax(likely)), 0])
+    return Ceiling(share, float(inside[0]), float(inside[-1]), len(judged), counted, float(says.max(axis=1).mean()))
 
 
 def budget_range(problem: Problem, learnt: LearntPrior, target: float, seed: int = 0) -> tuple[int | None, int | None]:

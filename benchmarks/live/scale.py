@@ -64,8 +64,9 @@ def label(url: str, id: str, labels: int, workers: int = 1000) -> None:
 
     def some(commands: Commands) -> None:
         state = commands.state
-        for k in range(done, min(done + AT_ONCE, labels)):
-            lease, worker, task = lease_id(id, state.row.given), f"w{k % workers}", k % state.row.tasks
+        for _ in range(done, min(done + AT_ONCE, labels)):
+            k = state.row.given
+            lease, worker, task = lease_id(id, k), f"w{(k + k // state.row.tasks) % workers}", k % state.row.tasks
             given = {"lease": lease, "task": task, "worker": worker, "expires_at": commands.now + 600.0}
             commands.record("leased", {**given, "left": state.row.left, "state": list(state.group_of(task)), **how})
             told = {"lease": lease, "label": int(random.random() < 0.5), "counted": True, "last": False}
@@ -102,6 +103,7 @@ def compare_joins(url: str, given: argparse.Namespace) -> None:
     subprocess.run(command, check=True)
     if given.policy != "crowd":
         return
+    label(url, id, given.labels // 4)  # the first ask has learnt all of them; a refit is due after some more
     service = CampaignService(open_store(url))
     refits = BackgroundRefits(service)
     begun = time.process_time()

@@ -219,6 +219,8 @@ class CrowdModel:
         self.crowd.reserve_tasks(log.row.tasks)
         last = log.last_event("refitted")
         self._target = log.log(last - 1, 1)[0] if last else None
+        if self._target is not None and self.seq == last_seen(self._target):  # a snapshot was kept just there
+            self._refit(log, self._target.data)
 
     def apply(self, log: CampaignState, event: Event) -> None:
         """The next event."""

@@ -167,24 +167,25 @@ def stored_event(state: CampaignState, event: Event) -> tuple[str, str | None]:
 
 
 def read_events(
-    connection: Connection, campaign: int, rows: Iterable[Sequence[Any]], with_payloads: bool = True
+    connection: Connection, campaign: int, rows: Iterable[Sequence[Any]], with_payloads: bool = True, chunk: int = CHUNK
 ) -> Iterator[tuple[Event, int]]:
     """Events from their rows (number, time, kind, data, text), complete, and how many characters each has.
 
     Without payloads, tasks that were added are [id, class].
     """
     remaining = iter(rows)
-    while some := list(islice(remaining, CHUNK)):
+    while some := list(islice(remaining, chunk)):
+        read = json.loads(f"[{','.join(data for *_, data, _ in some)}]")  # one by one takes three times as long
         found = [
-            (Event(seq, at, kind, json.loads(data) | (json.loads(text) if text else {})), len(data) + len(text or ""))
-            for seq, at, kind, data, text in some
+            (Event(seq, at, kind, data | json.loads(text) if text else data), len(stored) + len(text or ""))
+            for (seq, at, kind, stored, text), data in zip(some, read, strict=True)
         ]
         every = [event for event, _ in found]
         _put_names_back(connection, campaign, every)
         added = [event for event in every if event.kind == TASKS_ADDED and event.data] if with_payloads else []
-        stored = _stored_payloads(connection, campaign, added)
+        texts = _stored_payloads(connection, campaign, added)
         for event, size in found:
-            yield event, size + (_put_payloads_back(event, stored) if event in added else 0)
+            yield event, size + (_put_payloads_back(event, texts) if event in added else 0)
 
 
 def _put_names_back(connection: Connection, campaign: int, some: Sequence[Event]) -> None:

@@ -226,7 +226,8 @@ class _Transaction:
     def log(self, after: int, limit: int) -> list[Event]:
         """Events above a number; those that added tasks without their data."""
         rows = self.runner.all(_light_after, {"campaign": self.number, "after": after, "many": limit})
-        return [event for event, _ in read_events(self.runner.connection, self.number, rows)]
+        read = read_events(self.runner.connection, self.number, rows, with_payloads=False, chunk=limit)
+        return [event for event, _ in read]
 
     def last_event(self, kind: str) -> int | None:
         """The number of the last event of a kind."""
@@ -458,7 +459,7 @@ class SqlStore:
         """Follow more events of others; None if the campaign has to be read again."""
         which = {"campaign": number, "after": state.row.seq, "many": FOLLOWED}
         rows = runner.all(events_after, which)
-        for event, _ in read_events(runner.connection, number, rows, with_payloads=False):
+        for event, _ in read_events(runner.connection, number, rows, with_payloads=False, chunk=FOLLOWED):
             if event.kind == "rebuilt":
                 return None
             state.apply(event)

@@ -3,7 +3,7 @@
 LabelMe (vectors) and RTE (texts). Evenly: every item gets the same number of labels (half a label: a random half of the
 items one), in random order. ``people`` are the labels alone, ``learner`` what a learner says that has not seen the
 item's labels, ``joint`` both, ``crowdlab`` the weighted mean of Goh and others. Bought: a label per item on average, by
-``crowd`` or the least certain first, task first, both with features.
+``crowd``, the least certain first or ActiveLab, task first, all with features.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 #: Labels per item, 99 for all; the file of the features.
 SETS = {"labelme": ((0.5, 1.0, 99.0), "features.csv"), "rte": ((2.0, 3.0, 5.0), "items.csv")}
-BOUGHT = {"labelme": ("crowd", "crowd-uncertainty")}
+BOUGHT = {"labelme": ("crowd", "crowd-uncertainty", "activelab")}
 ORDERS, QUICK_ORDERS, BOUGHT_ORDERS = 20, 2, 5
 
 

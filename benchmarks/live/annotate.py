@@ -1,6 +1,6 @@
 """``python -m benchmarks.live.annotate``: people alone, and people beside a learner of theirs or of the campaign's.
 
-2,000 messages of the 20 newsgroups and one question about them: is it about science and computing (``comp``, ``sci``)
+500 messages of the 20 newsgroups and one question about them: is it about science and computing (``comp``, ``sci``)
 or about something else? Twelve simulated people who are right 60% to 90% of the time, whatever the text; who comes next
 is drawn at random, and the policy ``crowd`` gives them a task.
 
@@ -36,9 +36,9 @@ LABELS = ("other", "science")
 ABOUT_SCIENCE = ("comp.", "sci.")
 #: How often each of the people is right.
 PEOPLE = tuple(np.linspace(0.60, 0.90, 12).tolist())
-TASKS, BUDGET, STEP, SEEDS = 2000, 6000, 250, 4
+TASKS, BUDGET, STEP, SEEDS = 500, 1500, 125, 4
 #: Rows of the table, and where in a document it stands.
-SHOWN, START, END = 500, "<!-- annotate:start -->", "<!-- annotate:end -->"
+SHOWN, START, END = 250, "<!-- annotate:start -->", "<!-- annotate:end -->"
 WAYS = ("people", "own learner", "features")
 
 

@@ -180,6 +180,7 @@ def test_features_teach_policies_and_read_outs_that_learn_and_no_others(
     telling = noise + 2.0 * np.array([int(row[2]) for row in gold])[:, None]
     words = ["--gold", str(files[1]), "--labels-per-task", "1.5", "--replications", "2", "--json"]
     words += ["--policy", "crowd-uncertainty", "--policy", "uniform"]
+    by_score = ["--policy", "activelab"]
     found = {}
     for name, numbers in (("none", None), ("noise", noise), ("telling", telling)):
         more = []
@@ -191,6 +192,7 @@ def test_features_teach_policies_and_read_outs_that_learn_and_no_others(
                 "--features",
                 str(path),
                 *(w for r in ("workers", "crowdlab", "majority") for w in ("--readout", r)),
+                *by_score,
             ]
         assert run(["backtest", str(files[0]), *words, *more]) == 0
         answer = json.loads(capsys.readouterr().out)
@@ -208,6 +210,7 @@ def test_features_teach_policies_and_read_outs_that_learn_and_no_others(
     for name in ("crowd-uncertainty", "uniform"):
         assert found["telling"][name, "workers", 150] > found["none"][name, "workers", 150] + 0.05
         assert found["telling"][name, "crowdlab", 150] > found["noise"][name, "crowdlab", 150] + 0.05
+    assert found["telling"]["activelab", "workers", 150] > found["noise"]["activelab", "workers", 150] + 0.05
 
 
 # --- few workers, none, and what is refused -------------------------------------------------------
@@ -242,6 +245,8 @@ def test_without_workers_it_is_said_what_is_missed(tmp_path: Path, capsys: pytes
         (["--policy", "crowd", "--order", "file"], "crowd is not replayed with the order 'file'"),
         (["--policy", "crowd", "--tied-answer", "negative"], "crowd is not replayed with ties decided as 'negative'"),
         (["--policy", "crowd", "--readout", "posterior"], "crowd has no read-out by posterior"),
+        (["--policy", "activelab"], "the policy activelab learns from features of the tasks"),
+        (["--features", "ITEMS", "--policy", "activelab", "--replay", "worker-first"], "is not replayed worker-first"),
         (["--readout", "crowdlab"], "the read-out crowdlab learns from features of the tasks"),
         (["--features", "ITEMS", "--policy", "index", "--readout", "majority"], "features are learnt from by crowd"),
         (["--features", "ITEMS", "--replay", "timed"], "--replay timed does not learn from features"),

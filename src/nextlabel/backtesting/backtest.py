@@ -736,13 +736,16 @@ def _check_workers(crowd: Sequence[str], readouts: Sequence[str], how: BacktestO
 
 def _check_features(features: Features | None, rules: Rules, how: BacktestOptions, recorded: Recorded) -> None:
     if features is None:
-        if "crowdlab" in rules.readouts:
-            raise InputError("the read-out crowdlab learns from features of the tasks.", "Give them with --features.")
+        if "crowdlab" in rules.readouts or "activelab" in rules.names:
+            what = "the policy activelab" if "activelab" in rules.names else "the read-out crowdlab"
+            raise InputError(f"{what} learns from features of the tasks.", "Give them with --features.")
     elif not rules.know_workers:
         raise InputError(
             f"features are learnt from by {listed(CROWD)} and by the read-outs {listed(LEARNING)}, and none is played.",
             "Add one, or leave --features out.",
         )
+    elif how.replay != "task-first" and "activelab" in rules.names:
+        raise InputError(f"activelab is not replayed {how.replay}.", "Leave --replay out, or activelab.")
     elif how.replay == "timed":
         raise InputError(
             "--replay timed does not learn from features.", "Leave --features out, or replay worker-first."

@@ -156,6 +156,8 @@ class CampaignSettings(DeclaredSettings):
     def _check_crowd(self) -> None:
         """Refuse what the model of workers who differ has no place for."""
         hint = "Leave it out, or choose the policy index, which takes workers to be alike."
+        if not make_policy(self.policy).live:
+            raise InputError(f"policy {self.policy!r} is for recorded labels.", "Use crowd or crowd-uncertainty.")
         if self.threshold != declared("threshold").default:
             raise InputError(f"policy {self.policy!r} has no threshold: each task has one true answer.", hint)
         if self.reward != Accuracy():

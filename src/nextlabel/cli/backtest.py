@@ -26,8 +26,9 @@ def backtest(
         opt.text(
             "--policy",
             "NAME",
-            "A policy, or your own as module:Class; repeatable. Default: crowd, crowd-uncertainty, index; without a "
-            "column of workers index, okg, okg-pending, ucb1-tuned, uncertainty, uniform.",
+            "A policy, or your own as module:Class; repeatable; with --features also activelab. Default: crowd, "
+            "crowd-uncertainty, index; without a column of workers index, okg, okg-pending, ucb1-tuned, uncertainty, "
+            "uniform.",
         ),
     ] = None,
     labels_per_task: Annotated[

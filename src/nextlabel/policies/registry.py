@@ -12,7 +12,7 @@ from nextlabel.errors import InputError
 from nextlabel.policies.auto import Auto
 from nextlabel.policies.bandits import APT, LSA, UCB1Tuned, UCB1TunedLiteral
 from nextlabel.policies.base import Policy
-from nextlabel.policies.crowd.policies import Crowd, CrowdUncertainty, WorkerPolicy
+from nextlabel.policies.crowd.policies import ActiveLab, Crowd, CrowdUncertainty, WorkerPolicy
 from nextlabel.policies.index import Index
 from nextlabel.policies.lagrangian import Lagrangian, Resolve
 from nextlabel.policies.okg import KG, OKG, KGRandom, OKGIdle, OKGPending
@@ -45,7 +45,7 @@ def make_policy(policy: str | Policy) -> Policy:
         raise InputError(f"policy {policy!r} is not a policy.", "Give a name, module:Class or an object such as OKG().")
     if ":" in policy:
         return _own(policy)
-    known: dict[str, type[Policy]] = {**POLICIES, **CROWD_POLICIES}
+    known: dict[str, type[Policy]] = {**POLICIES, **CROWD_POLICIES, ActiveLab.name: ActiveLab}
     if policy not in known:
         near = get_close_matches(policy, known, n=1)
         raise InputError(

@@ -36,7 +36,7 @@ from typing import Any
 import numpy as np
 
 from nextlabel.arrays import Bools, Floats, Ints
-from nextlabel.crowd.crowdlab import crowdlab
+from nextlabel.crowd.crowdlab import activelab, crowdlab
 from nextlabel.crowd.fit import CrowdLabels, fit_crowd
 from nextlabel.crowd.learner import learn_jointly
 from nextlabel.crowd.prior import CrowdPrior
@@ -57,7 +57,7 @@ from nextlabel.kernels.events import RANDOM, Timing, draw_recorded
 from nextlabel.kernels.inputs import TIED
 from nextlabel.policies.base import Policy
 from nextlabel.policies.crowd.allocator import CrowdAllocator, CrowdSettings
-from nextlabel.policies.crowd.policies import MOST_PLANS
+from nextlabel.policies.crowd.policies import MOST_PLANS, ActiveLab
 from nextlabel.policies.registry import make_policy
 from nextlabel.problem.estimate import Estimate
 from nextlabel.problem.tasks import whole
@@ -254,9 +254,9 @@ def replay_crowd(
 
     ``policies`` are ``crowd``, ``crowd-uncertainty`` (least certain first), ``uniform`` (fewest labels first) or one of
     your own that knows workers; task first and with two answers also those for equal workers (``index``, ``okg`` ...).
-    ``turn_away`` lets a policy send
-    an arriving worker away, which costs nothing. A timed replay leaves nothing to chance and is made once. ``features``
-    of the record's tasks are learnt from as labels come in, by ``crowd`` and ``crowd-uncertainty`` and in the read-out.
+    ``activelab`` learns from features, task first. ``turn_away`` lets a policy send an arriving worker away, which
+    costs nothing. A timed replay leaves nothing to chance and is made once. ``features`` of the record's tasks are
+    learnt from as labels come in, by ``crowd`` and ``crowd-uncertainty`` and in the read-out.
     """
     setup = CrowdReplaySetup(record, replay, turn_away, seed, prior, features=features)
     count = _checked(setup, budgets, replications)
@@ -286,6 +286,8 @@ def labels_given(
                 "Use crowd, crowd-uncertainty or uniform.",
             )
         yield from labels_by_equal_workers(setup.record, policy, budgets, setup.seed, replication)
+    elif isinstance(policy, ActiveLab):
+        yield from labels_by_activelab(setup, budgets, replication)
     elif setup.replay == "timed":
         for budget in budgets:
             campaign = TimedCampaign(setup, policy, budget)
@@ -436,6 +438,31 @@ def labels_by_equal_workers(
                 ),
                 0,
             )
+
+
+def labels_by_activelab(
+    setup: CrowdReplaySetup, budgets: Sequence[int], replication: int
+) -> Iterator[tuple[int, CrowdLabels, int]]:
+    """Which labels ActiveLab takes, task first: after every lesson one label each for the items of the lowest score."""
+    record, labels, features = setup.record, setup.record.labels, setup.features
+    if setup.replay != "task-first" or features is None:
+        raise InputError(
+            "activelab chooses among items with features, task first.", "Give --features, and no --replay."
+        )
+    K, place, counts = labels.tasks, record.rows_by_task(), record.counts
+    rows, order = np.zeros(K, dtype=np.int64), np.zeros_like(place)
+    draw_recorded(place, counts, setup.seed, replication, RANDOM, rows, order)
+    taken, score, some = np.zeros(K, dtype=np.int64), np.zeros(K), np.zeros(0, dtype=np.int64)  # by the drawn order
+    lesson = max(1, int(TAUGHT_SHARE * K))
+    for budget in budgets:
+        while len(some) < budget:
+            open_ = np.flatnonzero(taken < counts[rows])
+            taken[open_[np.argsort(score[open_], kind="stable")[: min(lesson, budget - len(some))]]] += 1
+            some = order[np.arange(order.shape[1])[None, :] < taken[:, None]]
+            given = CrowdLabels(labels.task[some], labels.worker[some], labels.answer[some], K, *labels[4:])
+            fit, taught = learn_jointly(given, np.full(K, -1), features, record.tasks, prior=setup.prior)
+            score = activelab(given, np.where(np.isfinite(taught.chance), taught.chance, fit.share))[rows]
+        yield budget, given, 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -439,6 +439,20 @@ class Crowd(WorkerPolicy):
         return view.after(view.reward) - view.reward - view.cost[:, None]
 
 
+class ActiveLab(WorkerPolicy):
+    """Rounds of the items of the lowest score of ActiveLab, a baseline for recorded labels with features."""
+
+    name = "activelab"
+    live = False
+
+    def score(self, view: CrowdView) -> Floats:
+        """Refused: the score is not one of beliefs (``simulation.crowd_replay``)."""
+        raise InputError(
+            "the policy activelab is for recorded labels of items with features.",
+            "Use it in nextlabel backtest --features, or crowd-uncertainty here.",
+        )
+
+
 class CrowdUncertainty(WorkerPolicy):
     """The task whose truth is least certain, whoever the worker is."""
 

@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -449,3 +450,33 @@ def test_files_are_whole_or_not_there(tmp_path: Path) -> None:
         write_csv(rows, tmp_path / "none" / "x.csv")
     write_csv([], tmp_path / "empty.csv")
     assert (tmp_path / "empty.csv").read_text() == "\n"
+
+
+# --- Parquet that unpacks to far more than it is ---------------------------------------------------
+
+
+def texts(rows: int, text: str) -> pa.Table:
+    """The same text in every row, which is written once."""
+    said = pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, np.int32)), pa.array([text]))
+    return pa.table({"id": pa.array([str(k) for k in range(rows)]), "text": said})
+
+
+@pytest.mark.parametrize(
+    ("table", "rows"),
+    [
+        (texts(20_000, "x" * 65_000), None),  # 1.3 GB of 60 KB
+        (pa.table({"id": ["a"], "many": [list(range(200_000))]}), None),
+        (texts(1_000, "x" * 65_000), 1_000),
+    ],
+    ids=["texts", "lists", "allowed"],
+)
+def test_parquet_unpacks_to_so_much_and_no_more(tmp_path: Path, table: pa.Table, rows: int | None) -> None:
+    path = tmp_path / "x.parquet"
+    pa.parquet.write_table(table, path, compression="zstd")
+    if rows is None:
+        with open_stream(path) as stream, pytest.raises(FileFormatError, match="unpacks to more than"):
+            sum(len(one.numbers) for one in read_table(stream, "x.parquet").batches())
+        return
+    with open_stream(path) as stream:
+        batches = list(read_table(stream, "x.parquet").batches())
+    assert sum(len(one.numbers) for one in batches) == rows and batches[0].columns[1][0] == "x" * 65_000

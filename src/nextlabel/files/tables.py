@@ -68,6 +68,9 @@ SAMPLE, BATCH, PARQUET_BATCH = 1 << 16, 1024, 1 << 14
 
 #: Delimiters with the word for them, in the order in which they are preferred where nothing else decides.
 DELIMITERS = {"\t": "tabs", ";": "semicolons", ",": "commas", "|": "bars"}
+#: Bytes to which a Parquet file may unpack, at least and for each byte of it; its rows, the values of one of them, and
+#: the bytes that are unpacked at once.
+UNPACKED, UNPACKED_RATIO, ROWS, VALUES_PER_ROW, SLICE = 1 << 30, 100, 500_000_000, 100_000, 1 << 26
 _EXCEL = re.compile(r'^"?sep=([,;\t|])"?\r?\n', re.IGNORECASE)
 _HINT = "Give every row as many cells as the header, in quotation marks where a cell holds the delimiter."
 _SPACE = " \t\r\n"
@@ -432,18 +435,60 @@ class ParquetTable(FrameTable):
                 f"{name} is a Parquet file, which needs the package pyarrow.", "pip install 'nextlabel[data]'."
             ) from error
         try:
-            self._file = parquet.ParquetFile(stream)
+            names = [one.name for one in parquet.read_schema(stream) if _is_text(one.type)]
+            stream.seek(0)
+            self._file = parquet.ParquetFile(stream, read_dictionary=names)  # a text that is repeated is held once
         except (ArrowException, OSError) as error:
             why = " ".join(str(error).split()).rstrip(".")[:200]
             raise FileFormatError(f"{name} cannot be read as Parquet: {why}.", "Write the file again.") from error
         self._open(self._file.schema_arrow.names, name, "Parquet")
+        place = stream.tell()
+        self._most = max(UNPACKED, UNPACKED_RATIO * stream.seek(0, os.SEEK_END))
+        stream.seek(place)
+        whole = self._file.metadata
+        for group in map(whole.row_group, range(whole.num_row_groups)):
+            columns = [group.column(k) for k in range(group.num_columns)]
+            values = max((one.num_values for one in columns), default=0)
+            unpacked = sum(one.total_uncompressed_size for one in columns)
+            if unpacked > self._most or values > VALUES_PER_ROW * max(group.num_rows, 1):
+                raise self._too_large()
+        if whole.num_rows > ROWS:
+            raise self._too_large()
 
     def _parts(self, names: list[str]) -> Iterator[list[list[Any]]]:
         import pyarrow as pa
 
+        unpacked = 0
         for rows in self._file.iter_batches(PARQUET_BATCH, columns=list(dict.fromkeys(names))):
-            frame = to_narwhals(pa.table(rows))
-            yield [cells_of(frame[name]) for name in names]
+            size = sum(_unpacked_size(column) for column in rows.columns)
+            unpacked += size
+            if unpacked > self._most:
+                raise self._too_large()
+            step = max(1, rows.num_rows // (1 + size // SLICE))
+            for first in range(0, rows.num_rows, step):
+                frame = to_narwhals(pa.table(rows.slice(first, step)))
+                yield [cells_of(frame[name]) for name in names]
+
+    def _too_large(self) -> FileFormatError:
+        return FileFormatError(
+            f"{self.report.name} unpacks to more than {self._most >> 20:,} MiB or {ROWS:,} rows, or to rows of more than "
+            f"{VALUES_PER_ROW:,} values.",
+            "Give the columns that are needed, or write them as CSV.",
+        )
+
+
+def _is_text(kind: Any) -> bool:
+    return str(kind) in ("string", "large_string", "binary", "large_binary")
+
+
+def _unpacked_size(column: Any) -> int:
+    """The bytes of a column of Arrow once each of its texts is written out."""
+    if not hasattr(column, "dictionary"):
+        return int(column.nbytes)
+    import pyarrow.compute as pc
+
+    sizes = pc.binary_length(column.dictionary)
+    return int(pc.sum(pc.take(sizes, column.indices)).as_py() or 0)
 
 
 Table = DelimitedTable | FrameTable

@@ -107,6 +107,7 @@ def create_app(
         redoc_url=None,
         redirect_slashes=False,
         default_response_class=AsciiJson,
+        generate_unique_id_function=lambda route: route.name,  # operation ids as client generators want them
         lifespan=_lifespan(
             campaign_service,
             command_queue,

@@ -471,8 +471,8 @@ class ParquetTable(FrameTable):
 
     def _too_large(self) -> FileFormatError:
         return FileFormatError(
-            f"{self.report.name} unpacks to more than {self._most >> 20:,} MiB or {ROWS:,} rows, or to rows of more than "
-            f"{VALUES_PER_ROW:,} values.",
+            f"{self.report.name} unpacks to more than {self._most >> 20:,} MiB or {ROWS:,} rows, or to rows of "
+            f"more than {VALUES_PER_ROW:,} values.",
             "Give the columns that are needed, or write them as CSV.",
         )
 

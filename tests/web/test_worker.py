@@ -44,7 +44,11 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 def campaign(service: Service, id: str, payloads: int | list[Any] = 4, **settings: Any) -> str:
     """A campaign with payloads, or with so many texts; tasks are called t0, t1, ..."""
-    service.campaign(id, tasks=0, **{"question": "Is it good?", "lease_seconds": 600, **settings})
+    with service.http() as http:
+        labels = {} if "answer" in settings else {"labels": ["no", "yes"]}
+        usual = {"budget": 20, "policy": "uncertainty", **labels, "question": "Is it good?", "lease_seconds": 600}
+        made = http.post("/campaigns", json={**usual, "id": id, **settings})
+        assert made.status_code == 201, made.text
     given = [f"text {k}" for k in range(payloads)] if isinstance(payloads, int) else payloads
     tasks = [{"id": f"t{k}", "payload": payload} for k, payload in enumerate(given)]
     if tasks:
@@ -74,7 +78,8 @@ def labels(service: Service, id: str) -> list[tuple[str, str | None]]:
     config = service.campaign_service.store.row(id).config
     tasks = [task.number for task in service.campaign_service.store.tasks(id)]
     leases = sorted(service.campaign_service.store.leases(id, tasks), key=lambda lease: lease.seq)
-    return [(lease.status, None if lease.label is None else config.labels[lease.label]) for lease in leases]
+    name_of = config.answer_type.name_of
+    return [(lease.status, None if lease.label is None else name_of(lease.label)) for lease in leases]
 
 
 def enter(page: Page, service: Service, id: str, worker: str = "ann") -> None:
@@ -787,9 +792,40 @@ def test_a_worker_who_is_blocked_while_they_work(service: Service, chromium: Bro
 
 
 @pytest.mark.parametrize(("name", "size"), [("desk", DESKTOP), ("phone", PHONE)])
+def test_numbers_with_fingers_and_keys(service: Service, chromium: Browser, name: str, size: Any) -> None:
+    """A field for the number: checked by the browser before it is sent, and by the service if it is sent anyway."""
+    id = campaign(service, f"numbers_{name}", 3, answer="number", range="0..100", policy="crowd")
+    with context(chromium, size) as window:
+        page = window.new_page()
+        enter(page, service, id)
+        field, send = page.get_by_label("A number from 0 to 100"), page.get_by_role("button", name="Send")
+        for part in (field, send):
+            box = part.bounding_box()
+            assert box is not None and box["height"] >= 44
+        check_accessible(page)
+        before = lease_on(page)
+        page.wait_for_timeout(SETTLED_MS)
+        field.fill("120")
+        (send.tap if name == "phone" else send.click)()
+        assert field.evaluate("one => one.validity.rangeOverflow") and lease_on(page) == before
+        field.fill("37.5")
+        page.keyboard.press("Enter")
+        gone(page, before)
+        expect(page.locator(".undo strong")).to_have_text("37.5")
+        before = lease_on(page)
+        page.evaluate("document.querySelector('#answers').noValidate = true")
+        page.get_by_label("A number from 0 to 100").fill("120")
+        page.wait_for_timeout(SETTLED_MS)
+        page.keyboard.press("Enter")
+        expect(page.locator("#status")).to_contain_text("from 0 to 100")
+        assert lease_on(page) == before
+    assert [label for _, label in labels(service, id)] == ["37.5", None]
+
+
+@pytest.mark.parametrize(("name", "size"), [("desk", DESKTOP), ("phone", PHONE)])
 def test_ratings_with_fingers_and_keys(service: Service, chromium: Browser, name: str, size: Any) -> None:
     """The steps of a scale stand in one row, in their order, and the digit of a step chooses it, 0 included."""
-    id = campaign(service, f"rated_{name}", 3, answer="rating", scale="0..4", labels=list("01234"))
+    id = campaign(service, f"rated_{name}", 3, answer="rating", scale="0..4")
     with context(chromium, size) as window:
         page = window.new_page()
         enter(page, service, id)

@@ -55,7 +55,9 @@ def choose_control(campaign: Commands, worker: str) -> int | None:
 
 
 def is_worth_it(model: CrowdModel, worker: str, left: int) -> bool:
-    """Whether a control tells more about the worker than a label is worth."""
+    """Whether a control tells more about the worker than a label is worth; not of numbers, where the first ones do."""
+    if model.kind.name == "number":
+        return False
     crowd, number = model.crowd, model.workers.get(worker, -1)
     worked = crowd.campaign.worked[: len(model.workers)]
     if number < 0 or crowd.tasks == 0 or worked.sum() == 0:

@@ -95,6 +95,7 @@ class CrowdSnapshot:
     labels   (W,)       labels of theirs that count, ``agreeing`` of them with the likeliest truth
     answers  --         these labels one by one: task, worker, answer
     kind     --         what an answer is; of numbers there are no shares, tilts and channels
+    fit      --         of ratings and numbers, what the last refit has learnt of the workers
     history  --         (labels, expected accuracy, ends of its interval) at the refits so far
     word     (K, C)     what a learner says of each task; None without one
     learner  --         how much that says, as in the event ``refitted``; None without one
@@ -119,6 +120,7 @@ class CrowdSnapshot:
     answers: CrowdLabels
     history: tuple[tuple[int, float, float, float], ...]
     kind: Answer
+    fit: NumberFit | None = None
     word: Floats | None = None
     learner: Mapping[str, Any] | None = None
 
@@ -659,6 +661,7 @@ class CrowdModel:
             agreeing=np.bincount(worker, agree, minlength=people)[:people].astype(np.int64),
             answers=answers,
             kind=self.kind,
+            fit=self.fit,
             history=tuple((int(n), mean, low, high) for n, mean, low, high in self.history),
             word=self._all_words(shares, tasks),
             learner=self.learner,
@@ -690,6 +693,9 @@ class NumberModel(CrowdModel):
     def _learn(self, log: CampaignState, data: dict[str, Any]) -> None:
         self.numbers.learn(self.fit, data.get("arrivals") is not None)
 
+    def _teach(self, log: CampaignState, data: dict[str, Any]) -> dict[str, Any]:
+        return {}
+
     def _verdicts(self) -> tuple[Bools, int]:
         return self.numbers.at_random, 0
 
@@ -719,7 +725,7 @@ class NumberModel(CrowdModel):
             self.seq, self.version, beliefs, told, gold, np.zeros(0), np.zeros((tasks, 0)), CrowdPrior.default(2),
             draws, tuple(self.workers), none, none, none, np.bincount(worker, minlength=people)[:people],
             np.bincount(worker, agree, minlength=people)[:people].astype(np.int64), answers,
-            tuple((int(n), mean, low, high) for n, mean, low, high in self.history), kind,
+            tuple((int(n), mean, low, high) for n, mean, low, high in self.history), kind, self.fit,
         )  # fmt: skip
 
 

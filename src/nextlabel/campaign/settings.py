@@ -28,6 +28,7 @@ from nextlabel.campaign.declaration import (
     declared,
     names,
     offer,
+    spoken,
 )
 from nextlabel.crowd.answers import Answer, Number, Rating, answer_type
 from nextlabel.errors import ConflictError, InputError, ProblemError
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 #: Settings of which the campaign's row has a column of its own; of the others it keeps what was changed, as JSON.
 COUNTED: Final = frozenset({"budget", "deadline", "lease_seconds"})
 ALL: Final = "*"
+NOT_OF_NUMBERS: Final = ("display_names", "prior", "accuracy", "features", "at_most_wrong")
 
 #: Words that make a column's name look personal.
 _PERSONAL: Final = frozenset({
@@ -118,7 +120,10 @@ class CampaignSettings(DeclaredSettings):
 
     def _check_number(self, kind: Number) -> None:
         """Refuse what has no meaning for numbers."""
-        raise InputError(f"numbers on the {kind} cannot be asked for live yet.", "Ask for ratings.")
+        self.__dict__["range"] = "{:g}..{:g}".format(*kind.ends)
+        if self.policy != declared("policy").default:
+            raise InputError(f"policy {self.policy!r} does not ask for numbers.", "Leave it out.")
+        check_for_numbers({name: getattr(self, name) for name in NOT_OF_NUMBERS})
 
     @cached_property
     def answer_type(self) -> Answer:
@@ -254,6 +259,13 @@ def policy_name(policy: Any) -> str:
     return name
 
 
+def check_for_numbers(values: Mapping[str, Any]) -> None:
+    """Refuse settings that mean nothing where answers are numbers."""
+    given = [name for name in NOT_OF_NUMBERS if values.get(name) is not None]
+    if given:
+        raise InputError(f"a campaign for numbers takes no {spoken(given[0])}.", "Leave it out.")
+
+
 def check_names_fit(names: Sequence[str] | None, labels: Sequence[str]) -> None:
     """Refuse display names of another number than the labels."""
     if names is not None and len(names) != len(labels):
@@ -287,6 +299,8 @@ def changes_of(row: CampaignRow, values: Mapping[str, Any]) -> dict[str, Any]:
         checked: Any = checked_change(name, value)
         if checked != getattr(row if name in COUNTED else row.config, name):
             new[name] = list(checked) if isinstance(checked, tuple) else checked
+    if row.config.answer == "number":
+        check_for_numbers(new)
     check_names_fit(new.get("display_names"), row.config.labels)
     check_turning_away(new.get("turn_away", False), row.config.policy)
     if new.get("budget", row.budget) < row.spent:

@@ -65,7 +65,7 @@ from nextlabel.campaign.rows import CampaignRow, TaskRow
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.state import CampaignState
 from nextlabel.campaigns.jobs import Jobs
-from nextlabel.crowd.answers import Choice
+from nextlabel.crowd.answers import Choice, Number
 from nextlabel.crowd.audit import estimate
 from nextlabel.errors import ConflictError, InputError, UnavailableError
 from nextlabel.notebook import facts_html
@@ -75,6 +75,7 @@ from nextlabel.problem.problem import PiecewiseRate, Problem
 from nextlabel.solve.crowd.from_labels import CONFIDENCE, CrowdSupply, bound_crowds
 from nextlabel.solve.crowd.posterior import CrowdPosterior
 from nextlabel.solve.deadline import MOST_CLASSES, DeadlineBound, deadline_bound
+from nextlabel.solve.numbers import poured
 from nextlabel.solve.present_bound import PresentBound, present_bound
 
 if TYPE_CHECKING:
@@ -153,6 +154,24 @@ def crowd_outlook(
     what a label adds on average, over those left and ``AHEAD`` of the budget at least.
     """
     people = [j for j, name in enumerate(crowd.workers) if crowd.labels[j] and name in can]
+    solved = (
+        _numbers_solved(crowd, people, possible) if crowd.kind.name == "number" else _solved(crowd, people, possible)
+    )
+    tasks, now = max(int((crowd.gold < 0).sum()), 1), crowd.expected.mean
+    mean, ahead = solved(left), max(left, math.ceil(AHEAD * budget))
+    price = (solved(ahead) - now) * tasks / ahead
+    curve = [(int(extra), solved(left + int(extra))) for extra in _extras(left, budget)]
+    values = np.maximum.accumulate([value for _, value in curve])
+    wrong = (1.0 - mean) / max(1.0 - now, 1e-9)
+    spread = RANGE * float(np.sqrt(mean * (1.0 - mean) / tasks + crowd.expected.learnt * wrong**2))
+    return CrowdOutlook(
+        mean, max(mean - spread, 0.0), min(mean + spread, 1.0), price,
+        tuple((extra, float(value)) for (extra, _), value in zip(curve, values, strict=True)),
+    )  # fmt: skip
+
+
+def _solved(crowd: CrowdSnapshot, people: Sequence[int], possible: Callable[[int], int]) -> Callable[[int], float]:
+    """The expected accuracy after so many labels more of these workers: that of the relaxation."""
     channels = crowd.channels[people] if people else crowd.stranger[None]
     types = group_workers(channels, crowd.labels[people].astype(np.float64) if people else np.ones(1))
     chain = Chain(types.channels)
@@ -170,16 +189,42 @@ def crowd_outlook(
         found = solver.solve(members, float(labels), types.share * labels, LEARNT_GAP)
         return min(now + max(found.value / tasks - begin, 0.0), 1.0)
 
-    mean, ahead = solved(left), max(left, math.ceil(AHEAD * budget))
-    price = (solved(ahead) - now) * tasks / ahead
-    curve = [(int(extra), solved(left + int(extra))) for extra in _extras(left, budget)]
-    values = np.maximum.accumulate([value for _, value in curve])
-    wrong = (1.0 - mean) / max(1.0 - now, 1e-9)
-    spread = RANGE * float(np.sqrt(mean * (1.0 - mean) / tasks + crowd.expected.learnt * wrong**2))
-    return CrowdOutlook(
-        mean, max(mean - spread, 0.0), min(mean + spread, 1.0), price,
-        tuple((extra, float(value)) for (extra, _), value in zip(curve, values, strict=True)),
-    )  # fmt: skip
+    return solved
+
+
+def _sds_after(crowd: CrowdSnapshot, people: Sequence[int], labels: int) -> Floats:
+    """(K,) standard deviations of numbers after so many labels more, given where least is known."""
+    precision = np.maximum(crowd.beliefs[crowd.gold < 0, 1], 1e-9) ** -2.0
+    fit = crowd.fit
+    if fit is None:
+        return np.asarray(precision**-0.5)
+    who = np.array(people if people else [-1], dtype=np.int64)
+    each = np.average(fit.precisions(who), weights=crowd.labels[who] if people else None) / fit.scale[3] ** 2
+    return np.asarray(poured(precision, labels * float(each)) ** -0.5)
+
+
+def _numbers_solved(
+    crowd: CrowdSnapshot, people: Sequence[int], possible: Callable[[int], int]
+) -> Callable[[int], float]:
+    """The share of numbers that are expected to be right after so many labels more of these workers."""
+
+    def solved(labels: int) -> float:
+        sds = _sds_after(crowd, people, possible(labels))
+        return float(crowd.kind.certainty(np.stack([sds, sds], axis=1)).mean()) if len(sds) else 1.0
+
+    return solved
+
+
+def _error_said(crowd: CrowdSnapshot, left: int) -> str:
+    """What is expected of numbers, in a sentence."""
+    assert isinstance(crowd.kind, Number)
+    people = np.flatnonzero(crowd.labels).tolist()
+    now, later = (float(np.sqrt((_sds_after(crowd, people, n) ** 2).mean())) for n in (0, left))
+    return (
+        f"A number is right if it is within {crowd.kind.tolerance:g} of the truth. The root mean squared error is "
+        f"expected to be {now:.3g} now and {later:.3g} at the end of the budget, by the model's own word: nothing of "
+        "this is certified, and an audit of random items corrects the share that is right."
+    )
 
 
 def _members(beliefs: Floats, grid: Floats) -> Floats:
@@ -515,13 +560,14 @@ def _learnt_certificate(campaign_service: CampaignService, id: str, wait: bool) 
     upper = None if bound is None else bound.upper
     contradicted = upper is not None and upper < max(outlook.mean, crowd.expected.mean)
     upper = None if contradicted else upper
+    error = _error_said(crowd, found.possible(found.to_come)) if crowd.kind.name == "number" else ""
     made = Certificate(
         id, row.seq, found.at, row.tasks, row.budget, row.spent, row.reserved, row.left, crowd.expected.mean, upper,
         None if upper is None else upper - crowd.expected.mean, outlook.price, None, None,
         expected_arrivals(row, found.at), (), perf_counter() - begin,
         low=crowd.expected.low,
         high=crowd.expected.high,
-        rests_on=(BY_LABELS if crowd.labels.sum() else NO_LABELS)
+        rests_on=(error or BY_LABELS if crowd.labels.sum() else NO_LABELS)
         + ("" if crowd.learner is None else BY_LEARNER.format(**crowd.learner)),
         audit=audited_accuracy(crowd.beliefs, campaign_service.audits.truths(id), crowd.gold, row.config),
         forecast=outlook.mean,

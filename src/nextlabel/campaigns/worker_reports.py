@@ -32,9 +32,11 @@ import numpy as np
 from nextlabel.campaign.rows import CampaignRow, WorkerRow
 from nextlabel.campaign.states import PREFIX, Standing
 from nextlabel.crowd.agreement import Agreement, measure
+from nextlabel.crowd.answers import Number
 from nextlabel.crowd.controls import judge_by_truths
 from nextlabel.crowd.copying import find_copying
 from nextlabel.crowd.fit import CrowdLabels, fit_crowd
+from nextlabel.crowd.numbers import LearntNumbers, NumberLabels, fit_numbers
 from nextlabel.crowd.skill import accuracies, flags_by_worker
 from nextlabel.errors import BusyError
 from nextlabel.prose import iso
@@ -193,7 +195,7 @@ class WorkerReports:
         return None if last is None else last[3].agreement
 
     def _learn(self, id: str) -> Learnt:
-        answers = self._service.store.row(id).config.answers
+        kind = self._service.store.row(id).config.answer_type
         rows: list[tuple[int, int, int, int]] = []
         dropped: list[tuple[int, str, int]] = []
         names: dict[str, int] = {}
@@ -210,29 +212,41 @@ class WorkerReports:
             tasks = some[-1].number + 1
             gold |= {task.number: task.gold for task in some if task.gold is not None}
         _, task, worker, answer = np.array(sorted(rows), dtype=np.int64).reshape(-1, 4).T
-        kind, known = self._service.store.row(id).config.answer_type, (tuple(range(tasks)), tuple(names))
-        alike = measure(task, worker, answer, kind.values, kind.level, *known)
-        if len(np.unique(answer)) < 2:  # one answer throughout tells nobody apart
+        known, (different, place) = (tuple(range(tasks)), tuple(names)), np.unique(answer, return_inverse=True)
+        if isinstance(kind, Number):
+            alike = measure(task, worker, place, kind.value_of(different), kind.level, *known)
+        else:
+            alike = measure(task, worker, answer, kind.values, kind.level, *known)
+        if len(different) < 2:  # one answer throughout tells nobody apart
             return Learnt({}, alike)
-        labels = CrowdLabels(task, worker, answer, tasks, len(names), answers)
         truth = np.full(tasks, -1, dtype=np.int64)
         truth[list(gold)] = list(gold.values())
-        fit = fit_crowd(labels, truth)
-        accuracy, balanced = accuracies(labels, fit)
-        copiers = {j for pair in find_copying(labels, fit)[0] for j in (pair.one, pair.other)}
-        flags = flags_by_worker(labels, fit, balanced, copiers, judge_by_truths(labels, fit, truth))
-        many = np.bincount(worker, minlength=len(names))
-        best = fit.beliefs.argmax(axis=1)
-        agreeing = np.bincount(worker, best[task] == answer, len(names))
-        controls = np.bincount(worker[truth[task] >= 0], minlength=len(names))
-        passed = np.bincount(worker[truth[task] == answer], minlength=len(names))
+        many, accuracy = np.bincount(worker, minlength=len(names)), None
+        if isinstance(kind, Number):
+            data = NumberLabels(task, worker, kind.value_of(answer), tasks, len(names))
+            per_task = np.maximum(np.bincount(task, minlength=tasks), 1)
+            found = LearntNumbers(kind, *known, per_task, data, fit_numbers(data, kind))
+            marked = {one.name: one.flags for one in found.workers}
+            flags = [marked[name] for name in names]
+            best = np.where(truth >= 0, truth, kind.best(kind.beliefs(found.fit.estimate, found.fit.sd)))
+        else:
+            labels = CrowdLabels(task, worker, answer, tasks, len(names), kind.width)
+            fit = fit_crowd(labels, truth)
+            accuracy, balanced = accuracies(labels, fit)
+            copiers = {j for pair in find_copying(labels, fit)[0] for j in (pair.one, pair.other)}
+            flags = flags_by_worker(labels, fit, balanced, copiers, judge_by_truths(labels, fit, truth))
+            best = fit.beliefs.argmax(axis=1)
+        agreeing = np.bincount(worker, kind.agrees(answer, best[task]), len(names))
+        tested = truth[task] >= 0
+        controls = np.bincount(worker[tested], minlength=len(names))
+        passed = np.bincount(worker[tested], kind.agrees(answer, truth[task])[tested], len(names)).astype(int)
         judged: dict[str, list[bool]] = {}
         for where, who, said in dropped:  # who has nothing else is held against what the others say
-            judged.setdefault(who, []).append(bool(best[where] == said))
+            judged.setdefault(who, []).append(bool(kind.agrees(best[[where]], np.array([said]))[0]))
         skills = {who: Skill(wilson(sum(right), len(right)), None, (), 0, 0) for who, right in judged.items()} | {
             name: Skill(
                 wilson(int(agreeing[j]), int(many[j])),
-                (float(accuracy.mean[j]), float(accuracy.low[j]), float(accuracy.high[j])),
+                accuracy and (float(accuracy.mean[j]), float(accuracy.low[j]), float(accuracy.high[j])),
                 flags[j],
                 int(controls[j]),
                 int(passed[j]),

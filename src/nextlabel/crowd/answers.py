@@ -218,8 +218,9 @@ class Number(Answer):
         return np.array([float(self.value_of(np.array([number]))[0]), 0.0])
 
     def beliefs(self, mean: Floats, sd: Floats) -> Floats:
-        """(K, 2) normal beliefs."""
-        return np.stack([self.read_out(mean, sd), sd], axis=1)
+        """(K, 2) normal beliefs, no wider than that of the range alone."""
+        low, high = self.ends
+        return np.stack([self.read_out(mean, sd), np.minimum(sd, (high - low) / np.sqrt(12.0))], axis=1)
 
     def read_out(self, mean: Floats, sd: Floats) -> Floats:
         """The best number for each item of which the belief is normal."""

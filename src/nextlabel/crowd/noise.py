@@ -48,14 +48,15 @@ def answers_at_random(task: Ints, worker: Ints, answer: Ints, logp: Floats, chan
     # half a label more on each side, so that few labels never look certain
     share = (np.diagonal(counts, axis1=1, axis2=2) + 0.5) / (rows + 1.0)
     spread = np.sqrt((share * (1.0 - share) / (rows + 1.0)).sum(axis=1)) / (C * scale)
-    usual = _weighted_median(informed, np.bincount(worker, minlength=W).astype(np.float64))
+    usual = weighted_median(informed, np.bincount(worker, minlength=W).astype(np.float64))
     if usual < LEAST_USUAL:
         return np.zeros(W, dtype=np.bool_)
     out: Bools = (informed + spread < OF_USUAL * usual) & (informed > -2.0 * spread)
     return out
 
 
-def _weighted_median(values: Floats, weights: Floats) -> float:
+def weighted_median(values: Floats, weights: Floats) -> float:
+    """The least value below which half of the weight lies."""
     order = np.argsort(values)
     below = np.cumsum(weights[order])
     return float(values[order][np.searchsorted(below, 0.5 * below[-1])]) if len(below) and below[-1] > 0 else 0.0

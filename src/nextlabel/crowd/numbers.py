@@ -38,9 +38,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nextlabel.arrays import Floats, Ints
+from nextlabel.arrays import Bools, Floats, Ints
 from nextlabel.crowd.agreement import numbers_of
 from nextlabel.crowd.answers import Z95, Number, Rating, Scaled
+from nextlabel.crowd.noise import weighted_median
 from nextlabel.crowd.skill import Estimate
 from nextlabel.errors import InputError
 from nextlabel.files.columns import cell_text
@@ -52,6 +53,10 @@ from nextlabel.prose import counted
 POWERS, CLEARLY = (0.25, 0.35, 0.5, 0.7, 1.0), 0.02
 #: Labels that the mean precision is worth in each worker's, and workers and variance behind the spread of gains.
 PRECISION_HOLD, GAIN_HOLD, GAIN_VARIANCE = 12.0, 30.0, 0.5
+#: Labels for which the line back to y follows the labels as they are.
+LINE_HOLD = 12.0
+#: Share of the usual reliability below which answers may be noise, and the least that must be usual before any are.
+OF_USUAL, LEAST_USUAL = 0.25, 0.1
 #: Sweeps at most, and the change of x, in its standard deviations, at which they end.
 SWEEPS, TOLERANCE = 300, 1e-5
 #: Labels before anything is said of a worker.
@@ -74,7 +79,8 @@ class NumberFit:
 
     ``says`` (W + 1, 3) is what a label z of each worker adds to the precision of its item and, times z and less a
     constant, to the precision times x; the last row is somebody who has not come yet. ``first`` is (m, s) of an item
-    without labels, ``scale`` (centre, unit) of z and (start, slope) of the estimate in x.
+    without labels, ``scale`` (centre, unit) of z and (start, slope) of the estimate in x. ``at_random``: a gain of 0 is
+    in the worker's interval, and items explain less than ``OF_USUAL`` of the share of their variance that is usual.
     """
 
     estimate: Floats
@@ -87,12 +93,13 @@ class NumberFit:
     gain_sd: Floats
     spread: Floats
     reliability: Floats
+    at_random: Bools
     power: float
     origin: float
 
     def precisions(self, worker: Ints) -> Floats:
-        """What a label of each of these workers adds to the precision of its item, in units of x."""
-        return np.asarray(self.says[np.minimum(worker, len(self.says) - 1), 0])
+        """What a label of each of these workers adds to the precision of its item, in units of x; -1 is anybody."""
+        return np.asarray(self.says[np.clip(worker, -1, len(self.says) - 1), 0])
 
     def read(self, data: NumberLabels) -> tuple[Floats, Floats]:
         """Estimate and standard deviation of each item by these labels, of workers as they were learnt: O(labels)."""
@@ -146,19 +153,23 @@ def fit_numbers(data: NumberLabels, answer: Scaled) -> NumberFit:
     reliability = line[:, 1] ** 2 * s / (line[:, 1] ** 2 * s + 1.0 / tau)
     others = n[t] > 1
     known = (drawn[t] - pull) / (total[t] - own)  # x by the item's other labels
-    start, slope = _straight(known[others], y[others], (reliability * (line[:, 1] > 0))[w[others]])
+    usual = unit if power == 1.0 else _straight(z, y, np.ones(len(y)), 0.0)[1]
+    weight = (reliability * (line[:, 1] > 0))[w] * others
+    start, slope = _straight(known, y, weight + 1e-9, LINE_HOLD * s, max(usual, 0.0))
     if slope <= 0:  # nothing to compare: as they are
-        start, slope = (centre + origin, unit) if power == 1.0 else _straight(z, y, np.ones(len(y)))
+        start, slope = centre + origin, unit
     estimate, sd = start + slope * x, np.abs(slope) * np.sqrt(vx)
     off = y - estimate[t]
     bias = np.bincount(w, off, W) / (many + 1.0 / max(s_b, 1e-9))
     spread = np.sqrt(np.bincount(w, (off - bias[w]) ** 2, W) / np.maximum(many, 1))
+    usual, sd_a = weighted_median(reliability, many.astype(np.float64)), np.sqrt(cov[:, 1, 1])
+    at_random = (np.abs(line[:, 1]) <= Z95 * sd_a) & (reliability < OF_USUAL * usual) & (usual >= LEAST_USUAL)
     b, a = line.T
     says = np.stack([tau * (a * a + cov[:, 1, 1]), tau * a, tau * (a * b + cov[:, 0, 1])], axis=1)
     says = np.vstack([says, [(1.0 + s_a) / noise, 1.0 / noise, 0.0]])
     return NumberFit(
         estimate, sd, says, (m, s), (centre, unit, start, slope), bias,
-        line[:, 1], np.sqrt(cov[:, 1, 1]), spread, reliability, power, origin,
+        line[:, 1], sd_a, spread, reliability, at_random, power, origin,
     )  # fmt: skip
 
 
@@ -188,14 +199,12 @@ def _reliability(t: Ints, z: Floats, n: Floats) -> float:
     return (between - within) / total if total > 0 else 0.0
 
 
-def _straight(x: Floats, y: Floats, weight: Floats) -> tuple[float, float]:
-    """Start and slope of the line of weighted least squares; slope 0 where there is none."""
+def _straight(x: Floats, y: Floats, weight: Floats, hold: float, usual: float = 0.0) -> tuple[float, float]:
+    """Start and slope of the line of weighted least squares, with a slope that is ``usual`` held by so much spread."""
     total = float(weight.sum())
-    if total <= 0:
-        return 0.0, 0.0
     mx, my = float(weight @ x) / total, float(weight @ y) / total
-    spread = float(weight @ (x - mx) ** 2)
-    slope = float(weight @ ((x - mx) * (y - my))) / spread if spread > 0 else 0.0
+    spread = float(weight @ (x - mx) ** 2) + hold
+    slope = (float(weight @ ((x - mx) * (y - my))) + hold * usual) / spread if spread > 0 else 0.0
     return my - slope * mx, slope
 
 
@@ -288,7 +297,7 @@ class LearntNumbers:
                 float(fit.gain[j]), float(fit.gain[j] - Z95 * fit.gain_sd[j]), float(fit.gain[j] + Z95 * fit.gain_sd[j])
             )
             flags = ["always the same answer"] if same[j] else []
-            flags += ["against the grain"] if gain.high < 0 else ["noise"] if gain.low <= 0 else []
+            flags += ["against the grain"] if gain.high < 0 else ["noise"] if fit.at_random[j] else []
             numbers = float(fit.bias[j]), float(fit.spread[j]), gain, float(fit.reliability[j])
             shown = tuple(flags) if many[j] >= NOBODY else ()
             found.append(NumberWorker(self.worker_names[j], int(many[j]), *numbers, shown))
@@ -338,8 +347,8 @@ class LearntNumbers:
         return [
             "bias: how far above the others' numbers a worker is on average; spread: standard deviation around that; "
             "gain: 1 if they use the scale as others do, 0 if their numbers do not follow the items, negative if they "
-            "run against them (noise: 0 is in the interval); reliability: share of the variance of their labels that "
-            "comes from the items.",
+            "run against them; reliability: share of the variance of their labels that comes from the items; noise: "
+            "their gain may be 0, and their reliability is below a quarter of the usual.",
             bent,
             f"What is read out of an item minimises the expected {loss} error; the standard deviation of an item is "
             f"{fit.sd.mean():.3g} on average, by the model's own word.",

@@ -238,7 +238,7 @@ class TaskPool:
         self.entries.answer[lease] = answer
         if tasks.gold[task] < 0:
             tasks.labels[task] += 1
-            tasks.node[task] = simplex(*self._lattice)[1][tasks.node[task], answer]
+            tasks.node[task] = self._node_after(task, answer)
         self._enter(task)
 
     def cancel(self, lease: int) -> None:
@@ -275,7 +275,7 @@ class TaskPool:
         while entry >= 0:
             if entries.answer[entry] >= 0:
                 tasks.labels[task] += 1
-                tasks.node[task] = simplex(*self._lattice)[1][tasks.node[task], entries.answer[entry]]
+                tasks.node[task] = self._node_after(task, int(entries.answer[entry]))
             entry = int(entries.before[entry])
         self._enter(task)
 
@@ -346,8 +346,13 @@ class TaskPool:
             self.held.append(0)
         self.held[worker] += 1
 
+    def _node_after(self, task: int, answer: int) -> int:
+        """The task's node after one label more; numbers, which nodes do not tell apart, are counted as one answer."""
+        return int(simplex(*self._lattice)[1][self.tasks.node[task], min(answer, self._lattice[0] - 1)])
+
     def _node_before(self, node: int, answer: int) -> int:
         """The node with one label of that answer less."""
+        answer = min(answer, self._lattice[0] - 1)
         first, _, counts = simplex(*self._lattice)
         before = counts[node].copy()
         before[answer] -= 1

@@ -145,15 +145,9 @@ class NumberProblem:
 
     def bound(self) -> float:
         """The most squared error that any policy can take away in expectation; certified."""
-        first, best = (
-            np.sort(self.precision),
-            np.sort(np.repeat(self.types, np.minimum(self.supply, self.budget)))[::-1],
-        )
-        water = float(best[: self.budget].sum())
-        K = np.arange(1, len(first) + 1)
-        levels = (water + np.cumsum(first)) / K  # of the water, were it over the k items that are known least
-        k = int(np.flatnonzero(levels >= first)[-1]) if len(first) else -1
-        return float((1.0 / first[: k + 1] - 1.0 / levels[k]).sum()) if k >= 0 else 0.0
+        first = np.sort(self.precision)
+        best = np.sort(np.repeat(self.types, np.minimum(self.supply, self.budget)))[::-1]
+        return float((1.0 / first - 1.0 / poured(first, float(best[: self.budget].sum()))).sum())
 
     def exact(self, policy: NumberPolicy | None = None) -> float:
         """The optimum, or what a policy takes away, in expectation over the order in which workers come."""
@@ -206,6 +200,15 @@ class NumberProblem:
             else math.inf
         )
         return Played(policy, float(found[:, 0].mean()), half, float(found[:, 1].mean()))
+
+
+def poured(precision: Floats, water: float) -> Floats:
+    """(K,) the precisions of items with so much more, spread so that the least of them is as large as can be."""
+    if not len(precision):
+        return precision
+    first = np.sort(precision)
+    levels = (water + np.cumsum(first)) / np.arange(1, len(first) + 1)  # were it over the k that are known least
+    return np.asarray(np.maximum(precision, levels[int(np.flatnonzero(levels >= first)[-1])]))
 
 
 def _gain(precision: float, label: float) -> float:

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from nextlabel.arrays import Bools, Floats, Ints
-from nextlabel.crowd.answers import Z95
 from nextlabel.crowd.fit import CrowdLabels
 from nextlabel.crowd.numbers import NumberFit
 from nextlabel.policies.allocation import GONE, IN_FLIGHT, PLACES, Columns, Outlook, Refusal, chance
@@ -219,11 +218,10 @@ class NumberCrowd:
 
     @property
     def at_random(self) -> Bools:
-        """(people,) whose answers have nothing to do with the items: a gain of 0 is likely, half the usual is not."""
+        """(people,) whose answers have nothing to do with the items."""
         found = np.zeros(self.people, dtype=np.bool_)
         if self.fit is not None:
-            gain, sd = self.fit.gain, self.fit.gain_sd
-            found[: len(gain)] = (np.abs(gain) <= Z95 * sd) & (gain + sd < 0.5)
+            found[: len(self.fit.gain)] = self.fit.at_random
         return found
 
     def choose(self, worker: int, outlook: Outlook) -> int | Refusal:

@@ -157,7 +157,7 @@
     setSending(false);
     if (!reply.ok) {
       if (LOST.includes(reply.status)) location.reload();
-      else announce(texts.status.failed, true);
+      else announce((reply.status === 422 && panel.querySelector(".number span")?.textContent) || texts.status.failed, true);
       return;
     }
     show(reply.body);

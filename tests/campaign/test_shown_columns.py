@@ -124,7 +124,7 @@ def test_in_a_browser(service: Service, chromium: Browser, tmp_path: Path) -> No
         page.locator(".ticks input[value=label]").uncheck()
         page.fill("[name=budget]", "4")
         page.click("#submit")
-        page.wait_for_url("**/links?made=1")
+        page.wait_for_url("**/links?made=1&**")
         id = page.url.split("/")[-2]
     with service.http() as http:
         lease = http.post(f"/campaigns/{id}/ask", json={"worker": "ann"}).json()["lease"]

@@ -23,6 +23,7 @@ from nextlabel.crowd.audit import Audit
 from nextlabel.crowd.guarantee import Guarantee, GuaranteeTerms
 from nextlabel.crowd.learn import LearntCrowd, LearntWorker
 from nextlabel.crowd.numbers import LearntNumbers
+from nextlabel.crowd.questions import LearntLabels
 from nextlabel.files.labels import LabelSummary, LabelTable
 from nextlabel.learn.priors import LearntPrior
 from nextlabel.learn.rates import Rates
@@ -61,6 +62,7 @@ __all__ = [
     "LabelSummary",
     "LabelTable",
     "LearntCrowd",
+    "LearntLabels",
     "LearntNumbers",
     "LearntPrior",
     "LearntWorker",

@@ -823,6 +823,39 @@ def test_numbers_with_fingers_and_keys(service: Service, chromium: Browser, name
 
 
 @pytest.mark.parametrize(("name", "size"), [("desk", DESKTOP), ("phone", PHONE)])
+def test_any_of_several_labels_with_fingers_and_keys(service: Service, chromium: Browser, name: str, size: Any) -> None:
+    """Labels are switched on and off by a key, a click or a finger; all of them are sent at once."""
+    names = ["anger", "joy", "fear", "trust", "envy"]
+    id = campaign(service, f"multi_{name}", 4, answer="multi", labels=names, policy="crowd")
+    with context(chromium, size) as window:
+        page = window.new_page()
+        enter(page, service, id)
+        boxes, send = page.locator("label.choice"), page.get_by_role("button", name="Send")
+        assert [one.inner_text().split()[0] for one in boxes.all()] == names
+        shapes = [one.bounding_box() for one in [*boxes.all(), send]]
+        assert all(box is not None and box["height"] >= 44 and box["width"] >= 44 for box in shapes)
+        check_accessible(page)
+        before = lease_on(page)
+        page.wait_for_timeout(SETTLED_MS)
+        press = "tap" if name == "phone" else "click"
+        for place in (0, 3, 0):  # the third takes the first back
+            getattr(boxes.nth(place), press)()
+        getattr(send, press)()
+        gone(page, before)
+        expect(page.locator(".undo strong")).to_have_text("trust")
+        before = lease_on(page)
+        page.wait_for_timeout(SETTLED_MS)
+        for key in ("2", "5", "Enter"):
+            page.keyboard.press(key)
+        gone(page, before)
+        before = lease_on(page)
+        page.wait_for_timeout(SETTLED_MS)
+        page.keyboard.press("Enter")  # none of them
+        gone(page, before)
+    assert [label for _, label in labels(service, id)[:3]] == ["trust", "joy;envy", "none"]
+
+
+@pytest.mark.parametrize(("name", "size"), [("desk", DESKTOP), ("phone", PHONE)])
 def test_ratings_with_fingers_and_keys(service: Service, chromium: Browser, name: str, size: Any) -> None:
     """The steps of a scale stand in one row, in their order, and the digit of a step chooses it, 0 included."""
     id = campaign(service, f"rated_{name}", 3, answer="rating", scale="0..4")

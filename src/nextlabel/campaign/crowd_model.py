@@ -46,11 +46,13 @@ from nextlabel.crowd.learner import expected_jointly, learn_jointly
 from nextlabel.crowd.noise import answers_at_random
 from nextlabel.crowd.numbers import NumberFit, NumberLabels, fit_numbers
 from nextlabel.crowd.prior import CrowdPrior
+from nextlabel.crowd.questions import RIGHT, Form
 from nextlabel.errors import InputError
 from nextlabel.files.features import Features, read_features
 from nextlabel.files.tables import NamedColumns
 from nextlabel.policies.allocation import Outlook, Refusal
 from nextlabel.policies.crowd.allocator import LEAST, GrowingCrowd
+from nextlabel.policies.crowd.forms import FormCrowd
 from nextlabel.policies.crowd.numbers import NumberCrowd
 from nextlabel.version import __version__
 
@@ -132,7 +134,7 @@ class CrowdSnapshot:
         known truths contradict the model, it is the share of the known tasks that would be right if they were not
         known (``crowd.controls``), with its exact interval.
         """
-        if isinstance(self.kind, Number):
+        if isinstance(self.kind, Number | Form):
             sure = self.kind.certainty(self.beliefs[self.gold < 0])
             mean, spread = float(sure.mean()), Z95 * float(np.sqrt((sure * (1.0 - sure)).sum())) / max(len(sure), 1)
             return ExpectedAccuracy(mean, max(mean - spread, 0.0), min(mean + spread, 1.0), 0.0)
@@ -729,9 +731,56 @@ class NumberModel(CrowdModel):
         )  # fmt: skip
 
 
+class FormModel(CrowdModel):
+    """The same of a campaign with several questions per item: what is believed is of each of their parts."""
+
+    crowd: FormCrowd
+
+    def _first_crowd(self, config: CampaignSettings) -> GrowingCrowd:
+        assert isinstance(config.answer_type, Form)
+        right = RIGHT if config.accuracy is None else min(config.accuracy, MOST_ACCURATE)
+        return FormCrowd(config.answer_type, config.seed, right)
+
+    def _add_tasks(self, log: CampaignState, tasks: int) -> None:
+        config, new = log.row.config, tasks - self.crowd.tasks
+        limits = np.full(new, config.most_labels), np.full(new, config.most_in_flight)
+        self.crowd.add_tasks(np.zeros((new, 2)), *limits)
+
+    def _verdicts(self) -> tuple[Bools, int]:
+        if self._judged is None or self._judged[0] != self.version:
+            self._judged = self.version, self.crowd.at_random(), 0
+        return self._judged[1:]
+
+    def snapshot(self, log: CampaignState, draws: int = DRAWS) -> CrowdSnapshot:
+        """All that is believed now; channels are those of a coin, right as often as a worker is on average."""
+        crowd, form, tasks, people = self.crowd, self.crowd.form, log.row.tasks, len(self.workers)
+        labels = crowd.labels()
+        beliefs = np.zeros((tasks, form.width))
+        beliefs[:, : len(form.options)] = crowd.start
+        beliefs[: crowd.tasks, : len(form.options)] = crowd.chances
+        chosen = np.zeros((tasks, len(form.options)))
+        np.add.at(chosen, labels.task, form.options_of(labels.codes))
+        beliefs[:, len(form.options) :] = chosen
+        gold = _padded(crowd.gold[: min(tasks, len(crowd.gold))], tasks, -1)
+        for known in np.flatnonzero(gold >= 0).tolist():
+            beliefs[known, : len(form.options)] = form.options_of(int(gold[known]))
+        alike = (form.digits(form.best(beliefs))[labels.task] == labels.said).mean(axis=1)
+        right = np.append(crowd.right_rates, crowd.right_rates[-1:].repeat(max(people + 1 - len(crowd.right_rates), 0)))
+        coins = np.stack([np.stack([right, 1 - right], axis=1), np.stack([1 - right, right], axis=1)], axis=1)
+        told = np.bincount(labels.worker, minlength=people)[:people]
+        return CrowdSnapshot(
+            self.seq, self.version, beliefs, np.bincount(labels.task, minlength=tasks)[:tasks], gold, np.full(2, 0.5),
+            np.zeros((tasks, 2)), crowd.prior, draws, tuple(self.workers), coins[:0], coins[:people], coins[-1], told,
+            np.rint(np.bincount(labels.worker, alike, minlength=people)[:people]).astype(np.int64),
+            CrowdLabels(labels.task, labels.worker, labels.codes, tasks, people, 2),
+            tuple((int(n), mean, low, high) for n, mean, low, high in self.history), self.kind,
+        )  # fmt: skip
+
+
 def first_model(config: CampaignSettings) -> CrowdModel:
     """The model of a campaign before its first event."""
-    return NumberModel(config) if isinstance(config.answer_type, Number) else CrowdModel(config)
+    kind = config.answer_type
+    return (NumberModel if isinstance(kind, Number) else FormModel if isinstance(kind, Form) else CrowdModel)(config)
 
 
 def _padded(counts: Ints, size: int, rest: int = 0) -> Ints:

@@ -127,10 +127,12 @@ class DeclaredSettings(BaseModel):
         description="Names of the answers. With two of them, the second is the one that a model's score is about.",
     )  # fmt: skip
     answer: Annotated[
-        Literal["choice", "rating", "number"], Offer("NAME", form="workers", label="Answers", none="a choice of labels")
+        Literal["choice", "rating", "number", "multi"],
+        Offer("NAME", form="workers", label="Answers", none="a choice of labels"),
     ] = Field(
         "choice", examples=["rating"],
-        description="What an answer is: a choice of one label, a rating (a step of a scale), or a number of a range.",
+        description="What an answer is: a choice of one label, a rating (a step of a scale), a number of a range, or "
+        "multi: any of the labels.",
     )  # fmt: skip
     scale: Annotated[
         str, Offer("LOW..HIGH", form="workers", label="Scale", note="of ratings; they have no other labels")
@@ -372,7 +374,7 @@ class SettingOptions(ChangeableOptions, total=False):
 
     budget: Required[int]
     labels: Sequence[str]
-    answer: Literal["choice", "rating", "number"]
+    answer: Literal["choice", "rating", "number", "multi"]
     scale: str
     range: str
     loss: Literal["squared", "absolute"]

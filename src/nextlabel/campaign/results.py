@@ -91,7 +91,7 @@ def results_of(
                 answers.name_of(best),
                 probability,
                 task.labels,
-                dict(zip(answers.labels, counts, strict=True)),
+                answers.counts(truth, counts),
                 task.w,
                 event is not None,
                 event,

@@ -31,6 +31,7 @@ from nextlabel.campaign.declaration import (
     spoken,
 )
 from nextlabel.crowd.answers import Answer, Number, Rating, answer_type
+from nextlabel.crowd.questions import Form, Question
 from nextlabel.errors import ConflictError, InputError, ProblemError
 from nextlabel.files.tasks import SCORE_NAMES
 from nextlabel.policies.base import MOST_NODES, Policy
@@ -107,7 +108,10 @@ class CampaignSettings(DeclaredSettings):
         return self
 
     def _check_answer(self) -> None:
-        """The labels of a rating are the steps of its scale, and numbers have none."""
+        """The labels of a rating are the steps of its scale, numbers have none, and those of a form are its options."""
+        if self.answer == "multi":
+            self._check_form()
+            return
         loss = self.loss if self.loss != declared("loss").default else None
         kind = answer_type(self.answer, self.labels, self.scale, self.range, loss)
         if self.answer != "choice" and "labels" in self.model_fields_set and self.labels != kind.labels:
@@ -125,9 +129,20 @@ class CampaignSettings(DeclaredSettings):
             raise InputError(f"policy {self.policy!r} does not ask for numbers.", "Leave it out.")
         check_for_numbers({name: getattr(self, name) for name in NOT_OF_NUMBERS})
 
+    def _check_form(self) -> None:
+        """Refuse what has no meaning for several questions at once."""
+        for name in ("scale", "range", "loss", "prior", "features", "at_most_wrong"):
+            if getattr(self, name) != declared(name).default:
+                raise InputError(f"{spoken(name)} has no effect where any of the labels may be true.", "Leave it out.")
+        if self.policy != "crowd":
+            raise InputError(f"policy {self.policy!r} asks one question with one answer.", "Use the policy crowd.")
+        self.__dict__.update(labels=self.answer_type.labels)
+
     @cached_property
     def answer_type(self) -> Answer:
         """What an answer is: how it is checked, kept in the log, read out and written."""
+        if self.answer == "multi":
+            return Form((Question("", "multi", self.labels),))
         return answer_type(
             self.answer, self.labels, self.scale, self.range, self.loss if self.answer == "rating" else None
         )
@@ -187,12 +202,15 @@ class CampaignSettings(DeclaredSettings):
 
     def shown(self, answer: int) -> str:
         """What workers read of an answer."""
-        return self.answer_type.name_of(answer) if self.display_names is None else self.display_names[answer]
+        names = self.display_names
+        if names is None or isinstance(self.answer_type, Form):
+            return self.answer_type.name_of(answer)
+        return names[answer]
 
     @property
     def answers(self) -> int:
         """J, the number of answers that are counted apart: one where they are numbers."""
-        return max(len(self.labels), 1)
+        return self.answer_type.counted
 
     @cached_property
     def default_prior(self) -> Prior:

@@ -110,7 +110,7 @@ class LeaseColumns(Columns):
     expires_at: Floats
     seq: Ints
     ended_at: Floats
-    label: NDArray[np.int16]
+    label: Ints
     counted: NDArray[np.int8]
     dropped: NDArray[np.bool_]
     free: NDArray[np.bool_]
@@ -119,7 +119,7 @@ class LeaseColumns(Columns):
     def __init__(self) -> None:
         super().__init__(
             status=(np.int8, 0), leased_at=(np.float64, 0.0), expires_at=(np.float64, 0.0), seq=(np.int64, 0),
-            ended_at=(np.float64, math.nan), label=(np.int16, NONE), counted=(np.int8, NONE), dropped=(np.bool_, False),
+            ended_at=(np.float64, math.nan), label=(np.int64, NONE), counted=(np.int8, NONE), dropped=(np.bool_, False),
             free=(np.bool_, False), secret=(np.int64, NONE),
         )  # fmt: skip
 

@@ -67,6 +67,7 @@ from nextlabel.campaign.state import CampaignState
 from nextlabel.campaigns.jobs import Jobs
 from nextlabel.crowd.answers import Choice, Number
 from nextlabel.crowd.audit import estimate
+from nextlabel.crowd.questions import Form
 from nextlabel.errors import ConflictError, InputError, UnavailableError
 from nextlabel.notebook import facts_html
 from nextlabel.policies.allocation import Group
@@ -95,7 +96,11 @@ BY_LABELS = (
 )
 CONTRADICTED = "The labels contradict the bound's assumptions, so it is not shown."
 TOO_FEW = "It is known after 30 labels."
-NO_BOUND = {"rating": "There is none for ratings.", "number": "There is none for numbers."}
+NO_BOUND = {
+    "rating": "There is none for ratings.",
+    "number": "There is none for numbers.",
+    "multi": "There is none for several labels.",
+}
 BY_KNOWN = "What is shown is how many known items would be right by their labels alone, were their truth not known."
 #: Added where a learner of the items' features says something; the first part is how much.
 BY_LEARNER = (
@@ -581,13 +586,16 @@ def _learnt_certificate(campaign_service: CampaignService, id: str, wait: bool) 
         history=(*crowd.history, (row.spent, *crowd.expected[:3])),
         curve=outlook.curve,
     )  # fmt: skip
+    if crowd.contradiction is None and not isinstance(crowd.kind, Form):
+        return made
+    made = replace(
+        made, upper=None, upper_as_of=None, gap=None, price=None, forecast=None, forecast_low=None, forecast_high=None,
+        curve=(), withheld=_why_none(row),
+    )  # fmt: skip
     if crowd.contradiction is None:
         return made
     why = crowd.contradiction.sentences()
-    return replace(
-        made, upper=None, upper_as_of=None, gap=None, price=None, forecast=None, forecast_low=None, forecast_high=None,
-        curve=(), withheld=why[0], rests_on=" ".join([*why, BY_KNOWN]),
-    )  # fmt: skip
+    return replace(made, withheld=why[0], rests_on=" ".join([*why, BY_KNOWN]))
 
 
 def most_extra(row: CampaignRow) -> int:

@@ -26,7 +26,8 @@ from nextlabel.campaign.predictions import (
 )
 from nextlabel.campaign.replies import AddedPredictions
 from nextlabel.campaign.rows import CampaignRow
-from nextlabel.errors import ConflictError, FileFormatError, NotFoundError
+from nextlabel.crowd.questions import Form
+from nextlabel.errors import ConflictError, FileFormatError, InputError, NotFoundError
 from nextlabel.files.predictions import Prediction, read_predictions
 
 if TYPE_CHECKING:
@@ -59,6 +60,8 @@ def add_predictions(
     name, price = checked_model(model), checked_cost(cost)
     row = service.store.row(id)
     check_policy(row)
+    if isinstance(row.config.answer_type, Form):
+        raise InputError("a model's answers to several questions cannot be taken in.", "Let it ask and tell.")
     checked = _checked(service, row, name, read_predictions(rows, row.config.labels, task_column))
     while True:
         seen, known = service.run(id, partial(_known, model=name))

@@ -208,7 +208,7 @@ class Webhooks:
                 data |= {
                     "task": task.key, "lease": lease.id, "worker": lease.worker,
                     "label": row.config.answer_type.name_of(event.data["label"]),
-                    "labels": dict(zip(row.config.labels, counts, strict=False)),
+                    "labels": dict(zip(row.config.labels, counts, strict=True)) if len(counts) > 1 else {},
                 }  # fmt: skip
             data |= {name: event.data[name] for name in ("counted", "comment", "reason") if name in event.data}
             if event.kind == "noticed":

@@ -37,6 +37,7 @@ from nextlabel.crowd.controls import judge_by_truths
 from nextlabel.crowd.copying import find_copying
 from nextlabel.crowd.fit import CrowdLabels, fit_crowd
 from nextlabel.crowd.numbers import LearntNumbers, NumberLabels, fit_numbers
+from nextlabel.crowd.questions import Form, FormLabels, form_agreement
 from nextlabel.crowd.skill import accuracies, flags_by_worker
 from nextlabel.errors import BusyError
 from nextlabel.prose import iso
@@ -212,12 +213,20 @@ class WorkerReports:
             tasks = some[-1].number + 1
             gold |= {task.number: task.gold for task in some if task.gold is not None}
         _, task, worker, answer = np.array(sorted(rows), dtype=np.int64).reshape(-1, 4).T
+        width = kind.width
         known, (different, place) = (tuple(range(tasks)), tuple(names)), np.unique(answer, return_inverse=True)
-        if isinstance(kind, Number):
+        if isinstance(kind, Form):  # each part of an item is judged as an item of its own
+            given = FormLabels(task, worker, answer, kind.digits(answer), tasks, len(names))
+            alike, width = form_agreement(kind, given, *known), kind.usual_answers
+            task, worker, answer = kind.spread(given)
+            dropped = [(x, name, y) for where, name, said in dropped for x, y in kind.spread_one(where, said)]
+            gold = {x: y for where, said in gold.items() for x, y in kind.spread_one(where, said)}
+            tasks *= len(kind.parts)
+        elif isinstance(kind, Number):
             alike = measure(task, worker, place, kind.value_of(different), kind.level, *known)
         else:
             alike = measure(task, worker, answer, kind.values, kind.level, *known)
-        if len(different) < 2:  # one answer throughout tells nobody apart
+        if len(np.unique(answer)) < 2:  # one answer throughout tells nobody apart
             return Learnt({}, alike)
         truth = np.full(tasks, -1, dtype=np.int64)
         truth[list(gold)] = list(gold.values())
@@ -230,7 +239,7 @@ class WorkerReports:
             flags = [marked[name] for name in names]
             best = np.where(truth >= 0, truth, kind.best(kind.beliefs(found.fit.estimate, found.fit.sd)))
         else:
-            labels = CrowdLabels(task, worker, answer, tasks, len(names), kind.width)
+            labels = CrowdLabels(task, worker, answer, tasks, len(names), width)
             fit = fit_crowd(labels, truth)
             accuracy, balanced = accuracies(labels, fit)
             copiers = {j for pair in find_copying(labels, fit)[0] for j in (pair.one, pair.other)}

@@ -166,7 +166,7 @@ def create(
     if beside is not None:
         typed["features"] = None
     settings = typed_settings(typed)
-    if settings.get("answer", "choice") == "choice":
+    if settings.get("answer", "choice") in ("choice", "multi"):
         settings = {"labels": LABELS, **settings}
     CampaignSettings.from_dict(settings)  # refused before the file is opened
     opened: AbstractContextManager[TaskReader | None] = (

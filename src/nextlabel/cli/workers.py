@@ -27,8 +27,8 @@ def workers(
         ),
     ] = None,
     kind: Annotated[
-        Literal["choice", "rating", "number"],
-        typer.Option("--answer", help="What labels are: one of some names, steps of a scale, or numbers."),
+        Literal["choice", "rating", "number", "multi"],
+        typer.Option("--answer", help="What labels are: one of some names, steps of a scale, numbers, or any of some."),
     ] = "choice",
     scale: Annotated[
         str | None, opt.text("--scale", "LOW..HIGH", "With --answer rating: the ends of the scale. Default: 1..5.")
@@ -82,7 +82,7 @@ def workers(
     with working("Starting"):
         from nextlabel.crowd.answers import Number, Rating, answer_type
 
-        answer = answer_type(kind, (), scale, range_, loss)
+        answer = answer_type("choice" if kind == "multi" else kind, (), scale, range_, loss)
         scaled = answer if isinstance(answer, Number | Rating) else None
     target = None if save is None else checked_file("--save", save)
     with working(f"Reading {labels}"):
@@ -98,17 +98,26 @@ def workers(
                 f"{labels} has no column {worker_column!r}, so nobody knows who gave which label.",
                 "Name the column that holds the worker with --worker-column.",
             )
-        if scaled is not None:
-            known = None if gold is None else read_answers(gold, task_column, label_column)
-        truth = (
-            None if gold is None or scaled is not None else read_gold(gold, table, task=task_column, label=label_column)
-        )
+        words = kind in ("rating", "number", "multi")
+        known = read_answers(gold, task_column, label_column) if gold is not None and words else None
+        truth = None if gold is None or words else read_gold(gold, table, task=task_column, label=label_column)
         known_of = None
         if features is not None:
             from nextlabel.files.features import read_features
 
             known_of = read_features(features, task=task_column)
     read = say_read(table.report, *(one for one in (truth, known_of) if one is not None))
+    if kind == "multi":
+        from nextlabel.crowd.questions import learn_labels
+        from nextlabel.reporting.numbers import labels_report
+
+        with working(f"Learning from {labels}"):
+            several = learn_labels(table, known)
+        title = f"{counted(len(several.worker_names), 'worker')} in {labels}"
+        _save(list(several.tasks()), target)
+        told_of = labels_report(several, title, read, seconds=perf_counter() - begin)
+        deliver(told_of, context, out=out, page=report, as_json=as_json)
+        return
     if scaled is not None:
         from nextlabel.crowd.agreement import agreement
         from nextlabel.crowd.numbers import learn_numbers

@@ -65,6 +65,8 @@ class Agreement:
     pairs: tuple[tuple[Any, Any, int, float], ...]
     tasks: tuple[Any, ...]
     by_item: Floats
+    #: The same of each question, or label of which any may be true, by its name; above it is of the answers as a whole.
+    parts: tuple[tuple[str, Agreement], ...] = ()
 
     def sentences(self) -> list[str]:
         """The measures in plain English, and what they do not say."""
@@ -76,9 +78,11 @@ class Agreement:
             *([] if self.cohen is None else [f"Cohen's kappa {self.cohen:.3f} (mean of {_pairs(len(self.pairs))})"]),
         ]
         more = f"; {', '.join(kappas)}" if kappas else ""
+        each = ", ".join(f"{name} {one.alpha.mean:.3f}" if one.alpha else f"{name} –" for name, one in self.parts)
         return [
             f"Krippendorff's alpha ({self.level}) {self.alpha:.3f} over {counted(self.items, 'item')} with two labels "
             f"or more{more}; in brackets 95% intervals over items.",
+            *([f"That is of whole answers; of each question: {each}."] if each else []),
             "Alpha and kappa say how alike the labels are beyond chance, not how right: workers who are wrong together "
             "agree, and a few careless workers lower the number although what is read out may be right.",
         ]
@@ -92,6 +96,7 @@ class Agreement:
             "labels": self.labels,
             **{name: None if one is None else one.as_dict() for name, one in measures.items()},
             "pairs": len(self.pairs),
+            **({"questions": {name: one.as_dict() for name, one in self.parts}} if self.parts else {}),
         }
 
     def rows(self) -> list[dict[str, Any]]:

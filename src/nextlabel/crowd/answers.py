@@ -17,6 +17,7 @@ within ``TOLERANCE`` of the range.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil, isfinite, log10
@@ -30,7 +31,7 @@ from nextlabel.crowd.agreement import Level
 from nextlabel.errors import InputError
 
 Loss = Literal["squared", "absolute"]
-AnswerName = Literal["choice", "rating", "number"]
+AnswerName = Literal["choice", "rating", "number", "multi"]
 #: Steps of a scale at most, and of a number's range, which the log has as numbers of 16 bits.
 MOST_STEPS, MOST_NUMBERS = 26, 30_000
 #: Share of the range that a number may be off and is still right.
@@ -55,6 +56,11 @@ class Answer(ABC):
     def width(self) -> int:
         """Columns of a belief."""
         return len(self.labels)
+
+    @property
+    def counted(self) -> int:
+        """How many answers the lattice of a task's counts tells apart."""
+        return max(len(self.labels), 1)
 
     @property
     def values(self) -> Floats | None:
@@ -108,6 +114,10 @@ class Answer(ABC):
     def probabilities(self, belief: Floats) -> dict[str, float]:
         """The probability of each label; numbers have none."""
         return dict(zip(self.labels, belief.tolist(), strict=True))
+
+    def counts(self, belief: Floats, counted: Sequence[int]) -> dict[str, int]:
+        """How many labels said each answer, by the counts of the lattice."""
+        return dict(zip(self.labels, counted, strict=False))
 
     def interval(self, belief: Floats) -> tuple[float, float] | None:
         """The ends of the interval that holds a number with probability .95, as far as it is within the range."""

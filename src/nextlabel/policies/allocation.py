@@ -161,7 +161,7 @@ class TaskColumns(Columns):
     node: NDArray[np.int32]
     w: NDArray[np.int32]
     labels: NDArray[np.int32]
-    gold: NDArray[np.int16]
+    gold: Ints
     most_labels: NDArray[np.int16]
     most_in_flight: NDArray[np.int16]
     last: Ints
@@ -169,7 +169,7 @@ class TaskColumns(Columns):
     def __init__(self) -> None:
         super().__init__(
             klass=(np.int32, 0), place=(np.float64, 0.0), node=(np.int32, 0), w=(np.int32, 0), labels=(np.int32, 0),
-            gold=(np.int16, -1), most_labels=(np.int16, 0), most_in_flight=(np.int16, 0), last=(np.int64, -1),
+            gold=(np.int64, -1), most_labels=(np.int16, 0), most_in_flight=(np.int16, 0), last=(np.int64, -1),
         )  # fmt: skip
 
 
@@ -178,12 +178,12 @@ class EntryColumns(Columns):
 
     task: Ints
     worker: NDArray[np.int32]
-    answer: NDArray[np.int16]
+    answer: Ints
     before: Ints
 
     def __init__(self) -> None:
         super().__init__(
-            task=(np.int64, -1), worker=(np.int32, -1), answer=(np.int16, GONE), before=(np.int64, -1)
+            task=(np.int64, -1), worker=(np.int32, -1), answer=(np.int64, GONE), before=(np.int64, -1)
         )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""The report of numbers or ratings that were learnt: the figure, the table and the sentences."""
+"""The report of numbers, ratings or several labels that were learnt: the figure, the table and the sentences."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from nextlabel.crowd.agreement import Agreement
 from nextlabel.crowd.numbers import LearntNumbers, NumberWorker
+from nextlabel.crowd.questions import LearntLabels
 from nextlabel.prose import counted
 from nextlabel.reporting.artifacts import to_eight_digits
 from nextlabel.reporting.report import Report, Table, read_sentences
@@ -66,6 +67,30 @@ def numbers_report(
             "tasks.csv": list(found.tasks()),
             "agreement.csv": alike.rows(),
             "workers.png": numbers_figure(found),
+        },
+    )  # fmt: skip
+
+
+def labels_report(found: LearntLabels, title: str, read: Sequence[Mapping[str, Any]] = (), **fields: Any) -> Report:
+    """The report of items of which any of some labels may be true, and of the workers."""
+    workers = list(found.workers())
+    header = ["worker", "labels", "balanced accuracy", *found.form.labels]
+    rows = [[str(one["worker"]), f"{one['labels']:,}", *(f"{x:.2f}" for x in [*one.values()][2:])] for one in workers]
+    counts = ", ".join([counted(len(workers), "worker"), counted(len(found.task_names), "item")])
+    return Report(
+        title=counts,
+        tables=[Table(title, header, rows, brief=rows[:SHOWN])],
+        sentences=[*found.sentences(), *found.agreement.sentences()],
+        heading="Who the workers are",
+        lead=f"{counts}, any of {counted(len(found.form.labels), 'label')}.",
+        sections={"What was read": read_sentences(read)},
+        fields={
+            "answer": "multi", "labels": list(found.form.labels), "strength": found.fit.strength[0],
+            "agreement": found.agreement.as_dict(), "workers": workers, "tasks": list(found.tasks()), **fields,
+            "read": read,
+        },
+        files=lambda: {
+            "workers.csv": workers, "tasks.csv": list(found.tasks()), "agreement.csv": found.agreement.rows(),
         },
     )  # fmt: skip
 

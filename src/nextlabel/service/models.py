@@ -16,8 +16,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from nextlabel.campaign.declaration import (
     LARGEST,
     LONGEST_COMMENT,
-    LONGEST_LABEL,
+    LONGEST_INSTRUCTIONS,
     LONGEST_WORKER,
+    MOST_ANSWERS,
     bounds,
     declared,
     kind,
@@ -187,7 +188,7 @@ class ChangeCampaignRequest(_settings_model("Changes", changing=True)):  # type:
 class GoldRequest(RequestBody):
     """Known answers, by the ids of tasks."""
 
-    answers: dict[Name, Annotated[str, Field(max_length=LONGEST_LABEL)]] = Field(
+    answers: dict[Name, Annotated[str, Field(max_length=LONGEST_INSTRUCTIONS)]] = Field(
         min_length=1, max_length=10_000, examples=[{"t17": "yes"}]
     )
 
@@ -243,9 +244,13 @@ class AskRequest(RequestBody):
 
 
 class TellRequest(RequestBody):
-    """The label, by name or number, and a comment on the task if there is one."""
+    """The label, by name or number, any labels in a list, and a comment on the task if there is one."""
 
-    label: Annotated[str, Field(max_length=LONGEST_LABEL)] | Annotated[int, Field(ge=-LARGEST, le=LARGEST)]
+    label: (
+        Annotated[str, Field(max_length=LONGEST_INSTRUCTIONS)]
+        | Annotated[int, Field(ge=-LARGEST, le=LARGEST)]
+        | Annotated[list[Name], Field(max_length=MOST_ANSWERS)]
+    )
     comment: Comment | None = None
 
 

@@ -161,13 +161,13 @@ payloads = _of_campaign("payloads", "number", number=BigInteger, data=Text)
 texts = _of_campaign("texts", "seq", seq=BigInteger, data=Text)
 
 tasks = _of_campaign(
-    "tasks", "number", Column("closed_seq", BigInteger), Column("gold", Integer), UniqueConstraint("campaign", "key"),
-    CheckConstraint("w >= 0 AND labels >= 0", name="counts_not_negative"),
+    "tasks", "number", Column("closed_seq", BigInteger), Column("gold", BigInteger),
+    UniqueConstraint("campaign", "key"), CheckConstraint("w >= 0 AND labels >= 0", name="counts_not_negative"),
     number=BigInteger, key=Text, class_number=Integer, place=Double, node=Integer, w=Integer, labels=Integer,
 )  # fmt: skip
 
 leases = _of_campaign(
-    "leases", "number", Column("ended_at", Double), Column("label", Integer), Column("counted", Boolean),
+    "leases", "number", Column("ended_at", Double), Column("label", BigInteger), Column("counted", Boolean),
     *_columns(dropped=Boolean, free=Boolean), Column("comment", Text), *_columns(secret=BigInteger),
     UniqueConstraint("campaign", "task", "worker"),
     CheckConstraint("status IN ('leased', 'labelled', 'expired', 'released', 'late')", name="status_known"),

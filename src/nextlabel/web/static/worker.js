@@ -95,9 +95,17 @@
     settle();
   };
 
+  // A question that depends on another one is asked when that has the answer.
+  const askParts = () => {
+    for (const part of panel.querySelectorAll("[data-if]")) {
+      part.hidden = part.disabled = !panel.querySelector(`.part input[value="${part.dataset.if}"]`)?.checked;
+    }
+  };
+
   // Called whenever new content is shown.
   const settle = () => {
     shownAt = performance.now();
+    askParts();
     clearTimeout(retryTimer);
     for (const image of panel.querySelectorAll("img")) {
       if (image.complete && image.naturalWidth === 0) showLoadError(image); // failed before the listener was there
@@ -265,6 +273,8 @@
     send(fields.toString());
   });
 
+  panel.addEventListener("change", askParts);
+
   panel.addEventListener(
     "click",
     (event) => {
@@ -293,10 +303,13 @@
   document.addEventListener("keydown", (event) => {
     activeAt = Date.now();
     if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || event.isComposing || !shortcutsOn()) return;
-    if (event.target.closest?.("textarea, select, audio, video, [contenteditable], input:not([type=checkbox])")) return;
+    const typing = "textarea, select, audio, video, [contenteditable], input:not([type=checkbox], [type=radio])";
+    if (event.target.closest?.(typing)) return;
+    if (event.key === "Enter" && !event.target.closest?.("a, button, input, summary")) panel.querySelector(".send")?.click();
     if ([...event.key].length !== 1) return;
     const key = event.key.toLowerCase();
-    const button = [...panel.querySelectorAll("[data-keys]")].find((one) => one.dataset.keys.includes(key));
+    const buttons = [...panel.querySelectorAll("[data-keys]")].filter((one) => !one.closest("[hidden]"));
+    const button = buttons.find((one) => one.dataset.keys.includes(key));
     if (button && key !== " ") {
       event.preventDefault();
       button.click();

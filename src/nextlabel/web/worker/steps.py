@@ -27,18 +27,19 @@ MOVES = ("tell", "release", "undo", BEGIN)
 
 #: Seconds that a page waits for a campaign's tables; after that it says so and tries again.
 TABLES_WAIT_S = 3.0
-MAX_FIELDS = 10
+MAX_FIELDS = 100
 
 #: Seconds after which a page looks again while tables are computed.
 RETRY_AFTER_S = 2.0
 
 
 async def read_form(request: Request) -> dict[str, str]:
-    """The fields of a form."""
+    """The fields of a form; all that are called ``answer``, or ``answer-`` and a question, as one with commas."""
     try:
-        return dict(parse_qsl((await request.body()).decode(), keep_blank_values=True, max_num_fields=MAX_FIELDS))
+        pairs = parse_qsl((await request.body()).decode(), keep_blank_values=True, max_num_fields=MAX_FIELDS)
     except ValueError:
         raise InputError("the form cannot be read.", "Go back to the page and try again.") from None
+    return {**dict(pairs), "answer": ",".join(value for name, value in pairs if name.partition("-")[0] == "answer")}
 
 
 def checked_action(request: Request, key: WorkerKey, form: dict[str, str]) -> WorkerAction:

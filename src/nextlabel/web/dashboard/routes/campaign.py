@@ -15,7 +15,7 @@ from starlette.datastructures import UploadFile
 from starlette.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
 
 from nextlabel.campaign.commands import SAMPLE, Commands
-from nextlabel.campaign.results import belief, label_counts, results_of
+from nextlabel.campaign.results import results_of
 from nextlabel.campaign.rows import CampaignRow
 from nextlabel.campaign.settings import ALL, CampaignSettings, columns_of, is_shown, looks_personal, shown_payload
 from nextlabel.campaign.states import STANDINGS, Standing
@@ -246,10 +246,8 @@ def _task_page(request: Request, campaign: str, number: int, problem: str = "", 
     classes = dashboard.classes(row)
     crowd = dashboard.app.campaign_service.crowd(row, service.READ_PATIENCE_S)
     beliefs = None if crowd is None else crowd.beliefs
-    if beliefs is None:
-        truth, counts = belief(row.config, classes[task.class_number], task.labels, task.node)
-    else:
-        truth, counts = beliefs[number], label_counts(row.config, task.node)
+    final = dashboard.app.campaign_service.guarantees.final(row)
+    result = results_of(row, classes, [task], beliefs, final)[0]
     shown = shown_payload(row.config.show, task.payload)
     return page(
         "dashboard/task.html",
@@ -263,8 +261,8 @@ def _task_page(request: Request, campaign: str, number: int, problem: str = "", 
         hidden=fields_of({name: task.payload[name] for name in task.payload if name not in shown})
         if isinstance(task.payload, dict)
         else [],
-        result=results_of(row, classes, [task], beliefs, dashboard.app.campaign_service.guarantees.final(row))[0],
-        beliefs=list(zip(row.config.labels, map(float, truth), counts, strict=True)) if row.config.labels else [],
+        result=result,
+        beliefs=[(name, p, result.counts[name]) for name, p in result.probabilities.items()],
         leases=dashboard.store.leases(id, [number]),
         dropped_models=row.rules.dropped_models,
     )

@@ -1,0 +1,588 @@
+"""Several questions about one item, asked together, and what their answers say of items and workers.
+
+======== ======================================================= ================== =================================
+kind     answer                                                  parts              read out
+======== ======================================================= ================== =================================
+choice   one of some labels                                      one                the likeliest
+rating   a step of a scale                                       one                the step with the least loss
+multi    any of some labels                                      one for each label each label that is likelier than not
+======== ======================================================= ================== =================================
+
+A *part* is what has one true answer out of a few. All answers of a worker to an item are one number, the *code*, whose
+digits are the answers to the parts (``Form.digits``; a part that was not asked has a digit of its own), so that a form
+is one label of one lease. *Options* are what a file has a column for: each answer of a choice or rating, and each label
+of a multi.
+
+The workers' channels to the parts of a question are learnt together, by classification EM with soft beliefs:
+
+====== ========= ============ ==================================================================================
+symbol code      shape        meaning
+====== ========= ============ ==================================================================================
+p      belief    (K, Q, C)    P(truth of part q of item x)
+n_jq   counts    (W, Q, C, C) worker j's answers (last axis) to part q by the truth, expected
+m      usual     (C, C)       the crowd's mean channel over all parts; t_j the same with worker j's own odds of being
+                              right, their *coin*
+A_jq   elsewhere (W, Q, C, C) worker j's channel to the other parts: ``FIRM`` labels per truth of m and t_j, and counts
+r_q    tendency  (Q, C, C)    how much more often than its workers elsewhere the crowd gives each answer to part q
+s      strength  --           labels that A_jq r_q is worth in the channel of j to part q: the value of ``STRENGTHS``
+                              under which the counts are most probable (Dirichlet-multinomial)
+====== ========= ============ ==================================================================================
+
+    channel of j to q  =  (s A_jq r_q + n_jq) / sum,    p_x,q ~ share_q  product of channels, own label out
+
+So what a worker says of one label tells about the others as far as s is large: workers who are as good at every label
+share all, workers who are not share little. Cost: ``SWEEPS`` passes over the labels in NumPy, 1 us per part and pass.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+from scipy.special import gammaln, softmax
+
+from nextlabel.arrays import Floats, Ints
+from nextlabel.crowd.agreement import Agreement, Level, measure
+from nextlabel.crowd.answers import SHOWN, Answer, AnswerName, Rating
+from nextlabel.errors import InputError
+from nextlabel.files.columns import cell_text
+from nextlabel.files.labels import LabelTable, as_label_table
+from nextlabel.files.tables import Frame
+from nextlabel.prose import listed
+
+Kind = Literal["choice", "rating", "multi"]
+#: Sweeps of a fit; labels per truth of a worker's mean channel, of the coin, and of a part's tendency.
+SWEEPS, FIRM, COIN, ABILITY, TENDENCY = 30, 12.0, 2.0 / 3.0, 10.0, 60.0
+#: Labels that a worker's channel over all parts may be worth in that to one of them.
+STRENGTHS = tuple(4.0 * 2.0**k for k in range(8))
+#: Share of labels that are right before any is seen, labels that this is worth, and pseudo-items of each truth.
+RIGHT, HOLD, SHARE = 2.0 / 3.0, 20.0, 2.0
+#: The largest code.
+MOST_CODES = 2**53
+#: Keys of the options on the workers' page; s and u are for skip and undo.
+KEYS = "123456789abcdefghijklmnopqrtvwxyz"
+#: What is written where none of the labels of a multi is true, and between those that are.
+NONE, BETWEEN = "none", ";"
+
+
+@dataclass(frozen=True)
+class Question:
+    """One question; ``name`` is empty if there are no others. It is asked ``only_if`` another got that label."""
+
+    name: str
+    kind: Kind
+    labels: tuple[str, ...]
+    text: str = ""
+    rating: Rating | None = None
+    only_if: tuple[str, str] | None = None
+
+    def number_of(self, label: object) -> int:
+        """Number of a label's name."""
+        name = str(label)
+        if isinstance(label, bool) or name not in self.labels:
+            of = f" of {self.name}" if self.name else ""
+            raise InputError(
+                f"label {name[:SHOWN]!r}{of} is not one of the campaign's.", f"Give some of {', '.join(self.labels)}."
+            )
+        return self.labels.index(name)
+
+    def chosen(self, said: object) -> frozenset[int]:
+        """The numbers of the labels of an answer: one, or any of a multi."""
+        if self.kind != "multi":
+            return frozenset({self.number_of(said)})
+        if isinstance(said, str):
+            said = [] if said.strip() in ("", NONE) else [one.strip() for one in said.split(BETWEEN)]
+        if not isinstance(said, list | tuple | set | frozenset):
+            example = json.dumps(self.labels[:2])
+            raise InputError(f"{str(said)[:60]!r} is not a list of labels.", f"Give e.g. {example}.")
+        return frozenset(map(self.number_of, said))
+
+
+class Part(NamedTuple):
+    """A part: question and label (-1: all of them), its number of answers, its first option, the option it needs."""
+
+    question: int
+    label: int
+    answers: int
+    option: int
+    needs: int
+
+
+@dataclass(frozen=True)
+class Form(Answer):
+    """Questions that are asked together.
+
+    The number of an answer is its code. A belief has the probability of each option, and after these how many labels
+    chose it.
+    """
+
+    questions: tuple[Question, ...]
+    name: ClassVar[AnswerName] = "multi"
+    level: ClassVar[Level] = "nominal"
+
+    def __post_init__(self) -> None:
+        seen: dict[str, Question] = {}
+        for one in self.questions:
+            if one.name in seen:
+                raise InputError(f"two questions are called {one.name!r}.", "Give each a name of its own.")
+            if one.only_if is not None:
+                asked = seen.get(one.only_if[0])
+                if asked is None or asked.only_if is not None or one.only_if[1] not in asked.labels:
+                    raise InputError(
+                        f"question {one.name!r} depends on {one.only_if[0]!r} = {one.only_if[1]!r}.",
+                        "Name an earlier question that is always asked, and one of its labels.",
+                    )
+            bad = next((name for name in one.labels if one.kind == "multi" and (BETWEEN in name or name == NONE)), None)
+            if bad is not None:
+                raise InputError(
+                    f"a label of which any may be true is called {bad!r}.",
+                    f"Call it otherwise: {BETWEEN!r} stands between labels, and {NONE!r} for none of them.",
+                )
+            seen[one.name] = one
+        if int(np.prod([float(r) for r in self._radix])) > MOST_CODES:
+            raise InputError("the form has too many questions for one label.", "Ask at most 50 labels in all.")
+
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        """The parts, question by question."""
+        found, option, options = list[Part](), 0, dict[tuple[str, str], int]()
+        for number, one in enumerate(self.questions):
+            needs = -1 if one.only_if is None else options[one.only_if]
+            for label in range(len(one.labels)):
+                options[one.name, one.labels[label]] = option
+                if one.kind == "multi":
+                    found.append(Part(number, label, 2, option, needs))
+                elif label == 0:
+                    found.append(Part(number, -1, len(one.labels), option, needs))
+                option += 1
+        return tuple(found)
+
+    @cached_property
+    def options(self) -> tuple[str, ...]:
+        """Names of the options: labels, after the question's name if there are several."""
+        return tuple(f"{one.name}: {name}" if one.name else name for one in self.questions for name in one.labels)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The options."""
+        return self.options
+
+    @property
+    def counted(self) -> int:
+        """One: what was said of each option is counted in the beliefs."""
+        return 1
+
+    @property
+    def width(self) -> int:
+        """Two columns for each option."""
+        return 2 * len(self.options)
+
+    @property
+    def answers(self) -> int:
+        """C, the most answers of a part."""
+        return max(part.answers for part in self.parts)
+
+    @cached_property
+    def _radix(self) -> tuple[int, ...]:
+        return tuple(part.answers + (part.needs >= 0) for part in self.parts)
+
+    @cached_property
+    def _places(self) -> Ints:
+        return np.concatenate([[1], np.cumprod(np.array(self._radix[:-1], dtype=np.int64))])
+
+    def columns(self, question: int) -> list[int]:
+        """The parts of a question."""
+        return [k for k, part in enumerate(self.parts) if part.question == question]
+
+    # Answers and codes
+
+    def option_of(self, question: str, label: str) -> int:
+        """The place of an option."""
+        return self.options.index(f"{question}: {label}" if question else label)
+
+    @property
+    def example(self) -> str:
+        """How an answer may be written."""
+        chosen = [
+            frozenset({0}) if self._asks(one, [frozenset({0})] * k) else None for k, one in enumerate(self.questions)
+        ]
+        return self.name_of(self._code(chosen))
+
+    def keys(self) -> tuple[str, ...]:
+        """Digits, then letters."""
+        return tuple(KEYS[: len(self.options)].ljust(len(self.options)))
+
+    def number_of(self, label: object) -> int:
+        """The code of an answer: a list of labels or their text, of several questions a table or its JSON."""
+        said = label
+        if len(self.questions) == 1 and not self.questions[0].name:
+            return self._code([self.questions[0].chosen(said)])
+        if isinstance(said, str):
+            try:
+                said = json.loads(said)
+            except ValueError:
+                said = None
+        if not isinstance(said, Mapping):
+            raise InputError("the answer is not a table of questions.", f"Give e.g. {self.example}.")
+        strange = [name for name in said if name not in {one.name for one in self.questions}]
+        if strange:
+            names = listed([one.name for one in self.questions])
+            raise InputError(f"there is no question {str(strange[0])[:60]!r}.", f"There are {names}.")
+        return self._checked([None if said.get(q.name) is None else q.chosen(said[q.name]) for q in self.questions])
+
+    def sent(self, text: str) -> int:
+        """The code of the options that a form sends, by their places; what is not asked then is left out."""
+        places = [int(one) for one in text.split(",") if one.isdecimal() and len(one) < 4]
+        chosen, first = list[frozenset[int] | None](), 0
+        for one in self.questions:
+            labels = frozenset(place - first for place in places if first <= place < first + len(one.labels))
+            first += len(one.labels)
+            given = one.kind == "multi" or len(labels) == 1
+            chosen.append(labels if given and self._asks(one, chosen) else None)
+        return self._checked(chosen)
+
+    def _checked(self, chosen: Sequence[frozenset[int] | None]) -> int:
+        """The code of the labels of each question, None where it has no answer."""
+        for one, labels in zip(self.questions, chosen, strict=True):
+            asked = self._asks(one, chosen)
+            if asked and labels is None:
+                raise InputError(f"question {one.name!r} has no answer.", f"Give one of {', '.join(one.labels)}.")
+            if not asked and labels is not None:
+                raise InputError(f"question {one.name!r} is not asked after this answer.", "Leave its answer out.")
+        return self._code(chosen)
+
+    def _asks(self, one: Question, chosen: Sequence[frozenset[int] | None]) -> bool:
+        if one.only_if is None:
+            return True
+        place = next(k for k, other in enumerate(self.questions) if other.name == one.only_if[0])
+        return self.questions[place].labels.index(one.only_if[1]) in (chosen[place] or ())
+
+    def _code(self, chosen: Sequence[frozenset[int] | None]) -> int:
+        code = 0
+        for part, place in zip(self.parts, self._places.tolist(), strict=True):
+            labels = chosen[part.question]
+            digit = part.answers if labels is None else int(part.label in labels) if part.label >= 0 else min(labels)
+            code += digit * place
+        return code
+
+    def digits(self, codes: Any) -> Ints:
+        """(n, parts) the answers of codes, -1 for a part that was not asked."""
+        radix, answers = np.array(self._radix), np.array([part.answers for part in self.parts])
+        found = np.asarray(codes, dtype=np.int64)[..., None] // self._places % radix
+        return np.where(found == answers, -1, found)
+
+    def labels_of(self, code: int) -> dict[str, list[str]]:
+        """The labels of each question that was asked."""
+        found: dict[str, list[str]] = {}
+        for part, digit in zip(self.parts, self.digits(code).tolist(), strict=True):
+            one = self.questions[part.question]
+            if digit >= 0:
+                labels = found.setdefault(one.name, [])
+                labels += [one.labels[digit]] if part.label < 0 else [one.labels[part.label]] * digit
+        return found
+
+    def name_of(self, number: int) -> str:
+        """An answer as a text: labels with ';' between them, of several questions a line of JSON."""
+        said = self.labels_of(number)
+        if list(said) == [""]:
+            return BETWEEN.join(said[""]) or NONE
+        multi = {one.name for one in self.questions if one.kind == "multi"}
+        return json.dumps({q: some if q in multi else some[0] for q, some in said.items()}, ensure_ascii=False)
+
+    def options_of(self, codes: Any) -> Floats:
+        """(n, options) 1 where an option was chosen."""
+        digits = self.digits(codes)
+        out = np.zeros((*digits.shape[:-1], len(self.options)))
+        for k, part in enumerate(self.parts):
+            if part.label >= 0:
+                out[..., part.option] = digits[..., k] == 1
+            else:
+                out[..., part.option : part.option + part.answers] = digits[..., k, None] == np.arange(part.answers)
+        return out
+
+    # Parts as items of their own
+
+    @property
+    def usual_answers(self) -> int:
+        """The number of answers that most parts have; only these are judged together."""
+        return Counter(part.answers for part in self.parts).most_common(1)[0][0]
+
+    def spread(self, labels: FormLabels) -> tuple[Ints, Ints, Ints]:
+        """Item (counted by parts), worker and answer of each part that was asked and has so many answers."""
+        usual = np.array([part.answers == self.usual_answers for part in self.parts])
+        row, part = np.nonzero((labels.said >= 0) & usual)
+        return labels.task[row] * len(self.parts) + part, labels.worker[row], labels.said[row, part]
+
+    def spread_one(self, task: int, code: int) -> list[tuple[int, int]]:
+        """The same of one answer: items and answers."""
+        one = FormLabels(np.array([task]), np.array([0]), np.array([code]), self.digits([code]), task + 1, 1)
+        item, _, answer = self.spread(one)
+        return list(zip(item.tolist(), answer.tolist(), strict=True))
+
+    # Beliefs
+
+    def flat(self, belief: Floats) -> Floats:
+        """(K, options) the probability of each option, from beliefs (K, parts, C)."""
+        columns = [
+            belief[:, k, 1:2] if part.label >= 0 else belief[:, k, : part.answers] for k, part in enumerate(self.parts)
+        ]
+        return np.concatenate(columns, axis=1)
+
+    def _read(self, chances: Floats) -> tuple[Ints, Floats]:
+        """(K, parts) the answers that are read out, -1 where a part is not asked, and the probability of each."""
+        best, sure = list[Ints](), list[Floats]()
+        chances = chances[:, : len(self.options)]
+        taken = np.zeros(chances.shape, dtype=np.bool_)
+        for part in self.parts:
+            own, rating = chances[:, part.option : part.option + max(part.answers, 1)], None
+            if part.label >= 0:
+                yes = chances[:, part.option]
+                answer = (yes > 0.5).astype(np.int64)
+                chance = np.where(answer == 1, yes, 1.0 - yes)
+                taken[:, part.option] = answer == 1
+            else:
+                rating = self.questions[part.question].rating
+                answer = own.argmax(axis=1) if rating is None else rating.best(own)
+                chance = np.take_along_axis(own, answer[:, None], axis=1)[:, 0]
+                taken[np.arange(len(own)), part.option + answer] = True
+            asked = taken[:, part.needs] if part.needs >= 0 else np.ones(len(own), dtype=np.bool_)
+            if part.needs >= 0:
+                taken[:, part.option : part.option + (1 if part.label >= 0 else part.answers)] &= asked[:, None]
+            best.append(np.where(asked, answer, -1))
+            sure.append(chance)
+        return np.stack(best, axis=1), np.stack(sure, axis=1)
+
+    def known(self, number: int) -> Floats:
+        """(width,) the belief of an answer that is known."""
+        chosen = self.options_of(number)
+        return np.concatenate([chosen, np.zeros_like(chosen)])
+
+    def probabilities(self, belief: Floats) -> dict[str, float]:
+        """The probability of each option; of a question that is not always asked, if it is asked."""
+        return dict(zip(self.options, belief.tolist(), strict=False))
+
+    def counts(self, belief: Floats, counted: Sequence[int]) -> dict[str, int]:
+        """How many labels chose each option."""
+        return dict(zip(self.options, map(int, belief[len(self.options) :]), strict=True))
+
+    def margin(self, beliefs: Floats) -> Floats:
+        """(K,) the certainty."""
+        return self.certainty(beliefs)
+
+    def best(self, beliefs: Floats) -> Ints:
+        """(K,) the codes that are read out."""
+        best = self._read(beliefs)[0]
+        digits = np.where(best < 0, np.array([part.answers for part in self.parts]), best)
+        return np.asarray(digits @ self._places, dtype=np.int64)
+
+    def certainty(self, beliefs: Floats) -> Floats:
+        """(K,) the share of the answers read out that is expected to be right."""
+        best, sure = self._read(beliefs)
+        asked = best >= 0
+        return np.asarray((sure * asked).sum(axis=1) / asked.sum(axis=1))
+
+
+class FormLabels(NamedTuple):
+    """``task``, ``worker`` and ``codes`` (n,), ``said`` (n, parts) of each label; how many tasks and workers."""
+
+    task: Ints
+    worker: Ints
+    codes: Ints
+    said: Ints
+    tasks: int
+    workers: int
+
+
+def form_agreement(form: Form, labels: FormLabels, tasks: tuple[Any, ...], workers: tuple[Any, ...]) -> Agreement:
+    """How far whole answers agree, and the answers to each part."""
+    parts = []
+    for k, part in enumerate(form.parts):
+        one, asked = form.questions[part.question], labels.said[:, k] >= 0
+        name = form.options[part.option] if part.label >= 0 else one.name
+        values, level = (None, form.level) if one.rating is None else (one.rating.values, one.rating.level)
+        given = labels.task[asked], labels.worker[asked], labels.said[asked, k]
+        parts.append((name, measure(*given, values, level, tasks, workers)))
+    whole = np.unique(labels.codes, return_inverse=True)[1].astype(np.int64)
+    alike = measure(labels.task, labels.worker, whole, None, form.level, tasks, workers)
+    return replace(alike, parts=tuple(parts))
+
+
+@dataclass(frozen=True, eq=False)
+class FormFit:
+    """Beliefs (K, parts, C), channels (W + 1, parts, C, C), the last those of a stranger, shares (parts, C).
+
+    ``strength`` by question: what a worker's answers to all its parts are worth for one of them, in labels.
+    """
+
+    belief: Floats
+    channels: Floats
+    share: Floats
+    strength: tuple[float, ...]
+
+
+def fit_form(form: Form, labels: FormLabels, gold: Ints, right: float = RIGHT) -> FormFit:
+    """Learn items and workers from all labels; ``gold`` (K,) are known codes, -1 where none is."""
+    K, W, P, C = labels.tasks, labels.workers, len(form.parts), form.answers
+    belief, share = np.zeros((K, P, C)), np.zeros((P, C))
+    channels, strength = np.tile(np.eye(C), (W + 1, P, 1, 1)), list[float]()
+    known = np.where(gold[:, None] >= 0, form.digits(np.maximum(gold, 0)), -1)
+    for number in range(len(form.questions)):
+        columns = form.columns(number)
+        c = form.parts[columns[0]].answers
+        found = _linked(labels._replace(said=labels.said[:, columns]), known[:, columns], c, right)
+        belief[:, columns, :c], channels[:, columns, :c, :c] = found.belief, found.channels
+        share[columns, :c] = found.share
+        strength += found.strength
+    return FormFit(belief, channels, share, tuple(strength))
+
+
+def _linked(labels: FormLabels, gold: Ints, C: int, right: float) -> FormFit:
+    """Parts with C answers each, whose channels are learnt together."""
+    K, W, Q = labels.tasks, labels.workers, labels.said.shape[1]
+    row, q = np.nonzero(labels.said >= 0)
+    y, task, worker = labels.said[row, q], labels.task[row], labels.worker[row]
+    cell, place = (worker * Q + q) * C + y, task * Q + q
+    votes = np.bincount(place * C + y, minlength=K * Q * C).reshape(K, Q, C)
+    told, fixed = votes.sum(axis=2), np.nonzero(gold >= 0)
+    belief = (votes + 0.3 / C) / (told + 0.3)[:, :, None]
+    idea = np.full((C, C), (1.0 - right) / (C - 1))
+    np.fill_diagonal(idea, right)
+    share, strength, counts, centre = np.full((Q, C), 1.0 / C), STRENGTHS[0], np.zeros((W, Q, C, C)), np.zeros(0)
+    for _ in range(SWEEPS):
+        belief[fixed] = np.eye(C)[gold[fixed]]
+        seen = belief[task, q]
+        counts = np.stack(
+            [np.bincount(cell, seen[:, c], W * Q * C).reshape(W, Q, C) for c in range(C)], axis=2
+        )  # fmt: skip
+        centre = _centres(counts, idea)
+        strength = max(STRENGTHS, key=lambda s: _evidence(counts, s * centre[:-1]))
+        rows = strength * centre[:-1] + counts
+        labelled = (told > 0)[:, :, None]
+        share = (belief * labelled).sum(axis=0) + SHARE
+        share /= share.sum(axis=1, keepdims=True)
+        logp = np.tile(np.log(share), (K, 1, 1))
+        whole = rows.sum(axis=3)
+        for c in range(C):
+            chance = (rows[worker, q, c, y] - seen[:, c]) / (whole[worker, q, c] - seen[:, c])
+            logp[:, :, c] += np.bincount(place, np.log(np.maximum(chance, 1e-12)), K * Q).reshape(K, Q)
+        belief = softmax(logp, axis=2)
+    belief[fixed] = np.eye(C)[gold[fixed]]
+    channels = strength * centre
+    channels[:-1] += counts
+    return FormFit(belief, channels / channels.sum(axis=3, keepdims=True), share, (strength,))
+
+
+def _centres(counts: Floats, idea: Floats) -> Floats:
+    """(W + 1, Q, C, C) what each channel is shrunk towards: A_jq r_q, for a stranger m r_q."""
+    crowd = counts.sum(axis=(0, 1)) + HOLD * idea
+    usual = crowd / crowd.sum(axis=1, keepdims=True)
+    own, weight = counts.sum(axis=1), crowd.sum(axis=1) / crowd.sum()
+    hit = np.diagonal(usual)
+    mean = float(weight @ hit)
+    right = (ABILITY * mean + np.trace(own, axis1=1, axis2=2)) / (ABILITY + own.sum(axis=(1, 2)))
+    odds = hit / (1.0 - hit) * (right / (1.0 - right) / (mean / (1.0 - mean)))[:, None]
+    coin = odds / (1.0 + odds)
+    turned = usual * ((1.0 - coin) / (1.0 - hit))[:, :, None]
+    turned[:, np.arange(len(hit)), np.arange(len(hit))] = coin
+    elsewhere = (FIRM * ((1.0 - COIN) * usual + COIN * turned) + own)[:, None] - counts
+    elsewhere /= elsewhere.sum(axis=3, keepdims=True)
+    expected = (counts.sum(axis=3, keepdims=True) * elsewhere).sum(axis=0)
+    tendency = (counts.sum(axis=0) + TENDENCY * usual) / (expected + TENDENCY * usual)
+    stranger = np.broadcast_to(usual, (1, *elsewhere.shape[1:]))
+    centre = np.concatenate([elsewhere, stranger]) * tendency
+    return np.asarray(centre / centre.sum(axis=3, keepdims=True))
+
+
+def _evidence(counts: Floats, prior: Floats) -> float:
+    whole = prior.sum(axis=3)
+    rows = gammaln(whole) - gammaln(whole + counts.sum(axis=3))
+    return float((rows + (gammaln(prior + counts) - gammaln(prior)).sum(axis=3)).sum())
+
+
+@dataclass(frozen=True, eq=False)
+class LearntLabels:
+    """Items of which any of ``form``'s labels may be true, and workers, learnt together."""
+
+    form: Form
+    task_names: tuple[Any, ...]
+    worker_names: tuple[Any, ...]
+    data: FormLabels
+    gold: Ints
+    fit: FormFit
+    agreement: Agreement
+
+    @cached_property
+    def chances(self) -> Floats:
+        """(K, labels) the probability of each label of each item."""
+        return self.form.flat(self.fit.belief)
+
+    def predict(self) -> list[str]:
+        """The labels that are read out of each item, with ';' between them."""
+        return [self.form.name_of(int(code)) for code in self.form.best(self.chances)]
+
+    def tasks(self) -> Iterator[dict[str, Any]]:
+        """One row for each item, as files have it."""
+        told, sure = np.bincount(self.data.task, minlength=len(self.task_names)), self.form.certainty(self.chances)
+        for k, (name, said) in enumerate(zip(self.task_names, self.predict(), strict=True)):
+            each = {f"p_{one}": round(float(p), 6) for one, p in zip(self.form.labels, self.chances[k], strict=True)}
+            known = None if self.gold[k] < 0 else self.form.name_of(int(self.gold[k]))
+            row = {"task": name, "label": said, "probability": round(float(sure[k]), 6), **each}
+            yield {**row, "labels": int(told[k]), "gold": known}
+
+    def workers(self) -> Iterator[dict[str, Any]]:
+        """One row for each named worker, those with the most labels first: how often they are right, by label."""
+        many = np.bincount(self.data.worker, minlength=self.data.workers)
+        right = np.trace(self.fit.channels, axis1=2, axis2=3) / 2.0
+        for j in map(int, np.argsort(-many[: len(self.worker_names)], kind="stable")):
+            each = {f"right_{one}": round(float(p), 4) for one, p in zip(self.form.labels, right[j], strict=True)}
+            balanced = round(float(right[j].mean()), 4)
+            yield {"worker": self.worker_names[j], "labels": int(many[j]), "balanced_accuracy": balanced, **each}
+
+    def sentences(self) -> list[str]:
+        """What was learnt, in plain English."""
+        (worth,) = self.fit.strength
+        more = (
+            "as good at every label, as far as one can tell" if worth >= STRENGTHS[-1] else "not as good at each label"
+        )
+        return [
+            f"Workers are {more}: what they say of the other labels is worth {worth:g} labels for each of them.",
+            "balanced accuracy: how often a worker is right about a label if it were true as often as not; the "
+            "probability of an item is the share of its labels that is expected to be right.",
+        ]
+
+
+def learn_labels(
+    labels: LabelTable | str | os.PathLike[str] | Frame, gold: Mapping[str, str] | None = None
+) -> LearntLabels:
+    """Learn items and workers from answers of any labels, as ``a;b`` or ``none``; ``gold`` are known answers of items.
+
+    >>> rows = [("a", "ann", "x;y"), ("a", "bob", "x"), ("b", "ann", "none"), ("b", "bob", "none")]
+    >>> learn_labels(dict(zip(["task", "worker", "label"], zip(*rows, strict=True), strict=True))).predict()[1]
+    'none'
+    """
+    table = as_label_table(labels)
+    if table.worker is None or not table.workers:
+        raise InputError("the labels do not say who gave them.", "Give a column of workers.")
+    known = {} if gold is None else gold
+    said = [cell_text(one) for one in (*table.labels, *known.values())]
+    names = dict.fromkeys(one.strip() for text in said for one in text.split(BETWEEN) if one.strip() not in ("", NONE))
+    if not names:
+        raise InputError(
+            "no answer has a label.", f"Write labels with {BETWEEN!r} between them, e.g. joy{BETWEEN}fear."
+        )
+    form = Form((Question("", "multi", tuple(names)),))
+    codes = np.array([form.number_of(cell_text(one)) for one in table.labels], dtype=np.int64)[table.label]
+    blank = table.worker < 0
+    worker = np.where(blank, len(table.workers) + np.cumsum(blank) - 1, table.worker)
+    data = FormLabels(
+        table.task, worker, codes, form.digits(codes), len(table.tasks), len(table.workers) + int(blank.sum())
+    )
+    truth = np.array([form.number_of(known[cell_text(t)]) if cell_text(t) in known else -1 for t in table.tasks])
+    alike = form_agreement(form, data, table.tasks, tuple(range(data.workers)))
+    return LearntLabels(form, table.tasks, table.workers, data, truth, fit_form(form, data, truth), alike)

@@ -50,7 +50,7 @@ from nextlabel.campaign.results import truths
 from nextlabel.campaign.rows import CampaignRow, LeaseRow, WorkerRow, lease_id
 from nextlabel.campaign.settings import COUNTED, changes_of, check_columns, shown_payload
 from nextlabel.campaign.state import CampaignState
-from nextlabel.campaign.states import Reason
+from nextlabel.campaign.states import ERASED, Reason
 from nextlabel.campaign.transitions import LABELLED, LEASED, after
 from nextlabel.crowd.audit import estimate
 from nextlabel.errors import ClockError, ConflictError, InputError, NotFoundError, TablesPendingError
@@ -101,7 +101,7 @@ class Commands:
 
     def ask(self, worker: str) -> Lease | NoTask:
         """A task for the worker: the lease that is out, or the task where a label is worth most; else the reason."""
-        worker = checked_worker(worker)
+        worker = coming_worker(worker)
         self.expire()
         for lease in self.state.open_leases(worker):
             return self._lease(lease)
@@ -618,6 +618,14 @@ def checked_worker(worker: Any) -> str:
             f"a worker's name is a text of 1 to {LONGEST_WORKER} visible characters in one line.",
             "Give e.g. the platform's worker id.",
         )
+    return name
+
+
+def coming_worker(worker: Any) -> str:
+    """The name of somebody who comes to work."""
+    name = checked_worker(worker)
+    if name.startswith(ERASED):
+        raise InputError(f"no worker may be called {name[:60]!r}.", f"Names that begin with {ERASED} are not given.")
     return name
 
 

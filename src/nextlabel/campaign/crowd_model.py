@@ -37,6 +37,7 @@ from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.rows import CampaignRow, WorkerRow, lease_number
 from nextlabel.campaign.settings import ALL, CampaignSettings, columns_of
+from nextlabel.campaign.states import erased_number
 from nextlabel.crowd.answers import Z95, Answer, Choice, Number, Rating
 from nextlabel.crowd.audit import exact_interval
 from nextlabel.crowd.controls import Contradiction, contradiction, held_out
@@ -228,6 +229,9 @@ class CrowdModel:
 
     def apply(self, log: CampaignState, event: Event) -> None:
         """The next event."""
+        erased = erased_number(event.data.get("worker", ""))
+        if erased is not None and erased < len(self.workers):
+            self._rename(erased, event.data["worker"])
         self._move(event)
         self.seq = event.seq
         kind, target = event.kind, self._target
@@ -248,6 +252,15 @@ class CrowdModel:
         if kind == "refitted":
             self.begun, self.last_refit = None, event.seq
             self.history = event.data.get("history", self.history)
+
+    def _rename(self, number: int, name: str) -> None:
+        """A worker's name was erased; they are numbered as in the campaign."""
+        if (old := list(self.workers)[number]) != name:
+            self.workers = {name if one == old else one: which for one, which in self.workers.items()}
+            if old in self.turned_by:
+                self.turned_by[name] = self.turned_by.pop(old)
+            if old in self._visits:
+                self._visits[name] = self._visits.pop(old)
 
     def _copy(self) -> CrowdModel:
         """A shadow of the model, which learns nothing before its next refit."""
@@ -352,10 +365,11 @@ class CrowdModel:
     # Snapshots --------------------------------------------------------------------------------------------------
 
     def dump(self) -> bytes:
-        """What was given out and came in up to event ``seq``, of which all else is a function."""
+        """What was given out and came in up to event ``seq``, of which all else is a function; without names."""
         facts = {
-            "format": SNAPSHOT, "seq": self.seq, "last_refit": self.last_refit, "workers": list(self.workers),
-            "history": self.history, "turned_by": self.turned_by, "visits": self._visits,
+            "format": SNAPSHOT, "seq": self.seq, "last_refit": self.last_refit, "workers": len(self.workers),
+            "history": self.history, "turned_by": [[self.workers[name], one] for name, one in self.turned_by.items()],
+            "visits": [[self.workers[name], *one] for name, one in self._visits.items()],
             "nobody_since": self.nobody_since, "predictions": self._predictions, "crowd": self.crowd.facts(),
         }  # fmt: skip
         file = io.BytesIO()
@@ -364,8 +378,11 @@ class CrowdModel:
         np.savez(file, **columns)
         return zlib.compress(file.getvalue(), 1)
 
-    def restore(self, data: bytes, most: int) -> bool:
-        """Become the model of a snapshot of event ``most`` or before; False, and of no use, if it is another's."""
+    def restore(self, data: bytes, most: int, names: Sequence[str]) -> bool:
+        """Become the model of a snapshot of event ``most`` or before; False, and of no use, if it is another's.
+
+        ``names`` are those of the campaign's workers, by number.
+        """
         try:
             with np.load(io.BytesIO(zlib.decompress(data)), allow_pickle=False) as arrays:
                 facts = json.loads(bytes(arrays["facts"]))
@@ -375,9 +392,10 @@ class CrowdModel:
         except (zlib.error, ValueError, KeyError, OSError):
             return False
         self.seq, self.last_refit, self.history = facts["seq"], facts["last_refit"], facts["history"]
-        self.workers = {name: number for number, name in enumerate(facts["workers"])}
-        self.turned_by, self.nobody_since = facts["turned_by"], facts["nobody_since"]
-        self._visits = {name: (last, many) for name, (last, many) in facts["visits"].items()}
+        self.workers = {name: number for number, name in enumerate(names[: facts["workers"]])}
+        self.turned_by = {names[number]: version for number, version in facts["turned_by"]}
+        self.nobody_since = facts["nobody_since"]
+        self._visits = {names[number]: (last, many) for number, last, many in facts["visits"]}
         self._predictions = {
             name: tuple((first, tuple(labels)) for first, labels in made) for name, made in facts["predictions"].items()
         }
@@ -800,7 +818,7 @@ def new_model(log: CampaignState) -> CrowdModel:
     model = first_model(log.row.config)
     data, last = log.kept("snapshot"), log.last_event("refitted")
     most = log.row.seq if last is None else last_seen(log.log(last - 1, 1)[0])
-    if data is not None and not model.restore(data, most):
+    if data is not None and not model.restore(data, most, [one.worker for one in log.workers]):
         return first_model(log.row.config)
     return model
 

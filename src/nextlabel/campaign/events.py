@@ -38,6 +38,7 @@ changed      the new value of each setting that changed (``campaign.settings``)
 worker_paused  worker, reason: no new task for this worker
 worker_blocked worker, reason, leases: none at all; the leases that the worker held have ended
 worker_restored worker: the worker gets tasks again
+worker_erased worker: what the worker is called from now on, in earlier events too (``states.erased_number``)
 labels_dropped worker, reason, leases [[lease, label], ...]: labels that were bought and are left out of the results
 labels_restored worker, leases [[lease, label], ...]: dropped labels that are taken in again
 audit_drawn  tasks that were drawn at random for an audit, seed
@@ -83,7 +84,8 @@ KINDS: Final = (
     "predicted", "expired",
     "released", "renewed", "undone", "self_assigned", "withdrawn",
     "paused", "resumed", "changed", "tuned", "refitting", "refitted", "closed", "reopened", "clock_accepted",
-    "rebuilt", "worker_paused", "worker_blocked", "worker_restored", "labels_dropped", "labels_restored",
+    "rebuilt", "worker_paused", "worker_blocked", "worker_restored", "worker_erased", "labels_dropped",
+    "labels_restored",
     "turned_away", "predictions_dropped", "predictions_restored", "features_added", "gold_set",
     "audit_drawn", "audit_answered", "adjudicated", "adjudication_undone", "noticed",
     "guarantee_drawn", "guarantee_answered", "guarantee_looked", "guarantee_reopened",

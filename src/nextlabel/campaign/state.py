@@ -45,6 +45,7 @@ from nextlabel.campaign.rows import (
 )
 from nextlabel.campaign.scoring import ranked_by_grid, scores_for
 from nextlabel.campaign.settings import COUNTED, CampaignSettings, amended_with
+from nextlabel.campaign.states import erased_number
 from nextlabel.campaign.transitions import EXPIRED, LABELLED, LATE, LEASED, RELEASED, LeaseStatus
 from nextlabel.errors import ConflictError, NotFoundError
 from nextlabel.policies.allocation import Columns, Group, TaskPool
@@ -95,6 +96,10 @@ class Source(Log, Protocol):
 
     def tasks_by_key(self, keys: Sequence[str]) -> dict[str, TaskRow]:
         """The tasks with these ids, as far as there are any."""
+        ...
+
+    def erase(self, worker: int) -> None:
+        """Remove what a worker has written from the log."""
         ...
 
     def importing(self) -> bool:
@@ -251,6 +256,8 @@ class CampaignState:
                 "Restore the database from a backup.",
             )
         self.row.seq, self.row.last_at = event.seq, event.at
+        if (erased := erased_number(event.data.get("worker", ""))) is not None:
+            self._rename(erased, event.data["worker"])
         _FOLLOW[event.kind](self, event)
         if self._source is None:
             self._teach(event)
@@ -844,6 +851,22 @@ class CampaignState:
         self._take_back()
         tally = self._worker(event.data["worker"])
         tally.standing, tally.reason = "active", ""
+
+    def _on_worker_erased(self, event: Event) -> None:
+        """The worker is called otherwise from now on, and nothing that they have written is left."""
+        self.changes.large = True
+        who, tally = self.numbers[event.data["worker"]], self._worker(event.data["worker"])
+        tally.reason = ""
+        for lease in [lease for lease in self.comments if self.pool.entries.worker[lease] == who]:
+            self.changes.comments[lease] = self.comments.pop(lease)
+
+    def _rename(self, number: int, name: str) -> None:
+        """Call a worker otherwise; whoever reads the log after that meets no other name."""
+        if number < len(self.workers) and (old := self.workers[number].worker) != name:
+            self.workers[number].worker = name
+            self.numbers = {name if which == number else one: which for one, which in self.numbers.items()}
+            noticed = tuple(one._replace(worker=name) if one.worker == old else one for one in self.row.rules.noticed)
+            self.row.rules = replace(self.row.rules, noticed=noticed)
 
     def _on_turned_away(self, event: Event) -> None:
         row, tally = self.row, self._worker(event.data["worker"])

@@ -19,7 +19,9 @@ from typing import Any, Final, NamedTuple
 
 from nextlabel.campaign.commands import Commands, known_worker
 from nextlabel.campaign.predictions import drop_predictions, restore_predictions
-from nextlabel.campaign.states import Standing, checked_reason
+from nextlabel.campaign.rows import WorkerRow
+from nextlabel.campaign.states import ERASED, PREFIX, Standing, checked_reason
+from nextlabel.errors import InputError
 
 #: Labels that one command drops or restores.
 AT_ONCE: Final = 500
@@ -53,6 +55,17 @@ def set_standing(campaign: Commands, worker: str, standing: Standing, reason: ob
     campaign.record("worker_blocked", {**data, "leases": held})
     campaign.settle()
     campaign.notice_nobody()
+
+
+def erase_worker(campaign: Commands, worker: str) -> WorkerRow:
+    """Take a worker's name and all that they have written out of the campaign, its log included; their labels stay."""
+    tally, state = known_worker(campaign, worker), campaign.state
+    if tally.worker.startswith((PREFIX, ERASED)):
+        raise InputError(f"{tally.worker[:60]} is not the name of a person.", "See nextlabel campaign workers.")
+    number, name = state.numbers[tally.worker], f"{ERASED}{state.numbers[tally.worker]}"
+    state.source.erase(number)
+    campaign.record("worker_erased", {"worker": name})
+    return state.workers[number]
 
 
 def drop_labels(campaign: Commands, worker: str, reason: object = "", after: int = 0) -> LabelStep:

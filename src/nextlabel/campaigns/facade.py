@@ -193,6 +193,14 @@ class Campaign:
         row = self._service.set_standing(self.id, worker, standing, reason)
         return report_of(row, self._service.store.row(self.id).config.pay_per_label)
 
+    def erase_worker(self, worker: str) -> WorkerReport:
+        """Erase a person's name, comments, visits and links for good; their labels stay, under the name returned."""
+        return report_of(self._service.erase_worker(self.id, worker), self.status().settings.pay_per_label)
+
+    def worker_record(self, worker: str) -> dict[str, Any]:
+        """All that is kept about a person in this campaign: tallies, visits, and every label with its comment."""
+        return self._service.worker_reports.record(self.id, worker)
+
     def drop_labels(self, worker: str, reason: str = "") -> ChangedLabels:
         """Leave the labels of a worker out of the results; they stay spent, and their tasks may get others."""
         return self._service.drop_labels(self.id, worker, reason)

@@ -12,14 +12,14 @@ from itertools import chain
 from typing import Any, TypeVar
 
 from nextlabel.beliefs.prior import Prior
-from nextlabel.campaign.commands import Commands, accept_time, check_deadline, known_worker
+from nextlabel.campaign.commands import Commands, accept_time, check_deadline, checked_worker, known_worker
 from nextlabel.campaign.crowd_model import CrowdSnapshot
 from nextlabel.campaign.external_answers import Skipped, follow_answer
 from nextlabel.campaign.intake import add_tasks
 from nextlabel.campaign.known_answers import adjudicate, answer_audit, draw_audit, set_gold, undo_adjudication
 from nextlabel.campaign.new_tasks import NewTask, read_tasks
 from nextlabel.campaign.policy_tables import load_of
-from nextlabel.campaign.records import taken_by_deleted
+from nextlabel.campaign.records import LINK_SECRET, link_name, taken_by_deleted
 from nextlabel.campaign.replies import (
     Added,
     AddedFeatures,
@@ -41,8 +41,8 @@ from nextlabel.campaign.rows import (
     new_campaign_id,
 )
 from nextlabel.campaign.settings import CampaignSettings
-from nextlabel.campaign.states import Standing
-from nextlabel.campaign.worker_commands import LabelStep, drop_labels, restore_labels, set_standing
+from nextlabel.campaign.states import ERASED, Standing
+from nextlabel.campaign.worker_commands import LabelStep, drop_labels, erase_worker, restore_labels, set_standing
 from nextlabel.campaigns.certificate import Certificate, Certificates
 from nextlabel.campaigns.deletions import Deletions
 from nextlabel.campaigns.guarantees import Guarantees
@@ -275,6 +275,22 @@ class CampaignService:
             return replace(known_worker(commands, worker))
 
         return self.run(id, run)
+
+    def erase_worker(self, id: str, worker: str) -> WorkerRow:
+        """Take a person's name and words out of a campaign: its log, visits, links; what they are called now."""
+        name = checked_worker(worker)
+        visits = self.store.visits.forget(id, name)
+        try:
+            self.set_standing(id, name, "blocked")  # what they hold goes to others
+            row = self.run(id, lambda commands: replace(erase_worker(commands, name)))
+        except NotFoundError:  # they came, and had no task
+            row = WorkerRow(ERASED)
+            if not visits:
+                raise
+        self.store.access.revoke_link(id, link_name(self.store.get(LINK_SECRET) or b"", id, name))
+        self.worker_reports.forget(id)
+        self.store.forget_pages()
+        return row
 
     def drop_labels(self, id: str, worker: str, reason: object = "") -> ChangedLabels:
         """Leave the labels of a worker out of the results; they stay spent."""

@@ -39,8 +39,8 @@ from nextlabel.crowd.fit import CrowdLabels, fit_crowd
 from nextlabel.crowd.numbers import LearntNumbers, NumberLabels, fit_numbers
 from nextlabel.crowd.questions import Form, FormLabels, form_agreement
 from nextlabel.crowd.skill import accuracies, flags_by_worker
-from nextlabel.errors import BusyError
-from nextlabel.prose import iso
+from nextlabel.errors import BusyError, NotFoundError
+from nextlabel.prose import iso, iso_or_none
 
 if TYPE_CHECKING:
     from nextlabel.campaigns.service import CampaignService
@@ -189,6 +189,31 @@ class WorkerReports:
         finally:
             self._lock.release()
         return found
+
+    def record(self, id: str, worker: str) -> dict[str, Any]:
+        """All that is kept about a person, as JSON."""
+        store, row = self._service.store, self._service.store.row(id)
+        leases, visits = store.leases(id, worker=worker), store.visits.of(id, worker=worker)
+        if not leases and not visits:
+            raise NotFoundError(f"nothing is kept about {worker[:60]!r} in campaign {id!r}.", "Check the name.")
+        own = [one for one in self.of(id) if one.worker == worker]
+        tasks = store.tasks_by_number(id, [lease.task for lease in leases])
+        given = [
+            {"task": tasks[one.task].key, "status": one.status, "at": iso(one.leased_at), "comment": one.comment,
+             "label": None if one.label is None else row.config.labels[one.label]}
+            for one in leases
+        ]  # fmt: skip
+        told = [
+            asdict(one) | {"begun_at": iso(one.begun_at), "status_at": iso_or_none(one.status_at)} for one in visits
+        ]
+        return {
+            "worker": worker, "campaign": id, "tallies": [asdict(one) | {"last_at": iso(one.last_at)} for one in own],
+            "labels": given, "visits": told,
+        }  # fmt: skip
+
+    def forget(self, id: str) -> None:
+        """Learn anew next time: somebody's name was erased."""
+        self._known.pop(id, None)
 
     def known_agreement(self, id: str) -> Agreement | None:
         """The agreement as it was learnt last, None if it never was; nothing is learnt now."""

@@ -766,7 +766,7 @@ def _link(service: CampaignService, id: str, public_url: str | None) -> dict[str
 
 #: Workers in the table on the screen.
 SHOWN = 50
-Action = Literal["pause", "block", "restore", "drop-labels", "restore-labels"]
+Action = Literal["pause", "block", "restore", "drop-labels", "restore-labels", "erase", "record"]
 
 
 def workers(
@@ -775,7 +775,8 @@ def workers(
     action: Annotated[
         Action | None,
         typer.Argument(
-            metavar="[ACTION]", help="pause, block, restore, drop-labels or restore-labels. Default: show all workers."
+            metavar="[ACTION]",
+            help="pause, block, restore, drop-labels, restore-labels, erase or record. Default: show all workers.",
         ),
     ] = None,
     worker: Annotated[str | None, typer.Argument(metavar="[WORKER]", help="The worker's name.")] = None,
@@ -788,7 +789,8 @@ def workers(
     """Show each worker's labels, accuracy, pay and standing, or change how one of them stands.
 
     A paused worker gets no new task. A blocked one gets none, loses the one that they hold, and no answer that still
-    comes counts. Dropped labels leave the results but stay spent; restored ones come back where there is room.
+    comes counts. Dropped labels leave the results but stay spent; restored ones come back where there is room. Erasing
+    takes a person's name, comments, visits and links out for good; record prints all that is kept about them.
     """
     if action not in ("pause", "block", "drop-labels"):
         refuse_idle(context, ["reason"], "pause, block or drop-labels")
@@ -820,6 +822,13 @@ def _change(
             "worker": worker,
             "dropped": changed,
         }, f"{counted(changed, 'label')} of {worker} dropped; they stay spent."
+    if action == "record":
+        record = service.worker_reports.record(id, worker)
+        return record, json.dumps(record, indent=2, ensure_ascii=False)
+    if action == "erase":
+        now = service.erase_worker(id, worker)
+        fields = {"worker": now.worker, "labels": now.labels}
+        return fields, f"{now.worker} is what the log calls this person now. Backups still have the name."
     done = service.restore_labels(id, worker)
     left = f" {counted(done.left, 'label')} found no room." if done.left else ""
     fields = {"worker": worker, "restored": done.changed, "left": done.left}

@@ -108,6 +108,8 @@ class _Methods:
     restore_worker = Method(command(STANDING, Campaign.restore_worker, standing="active"))
     drop_labels = Method(command("POST /campaigns/{campaign}/workers/drop-labels", Campaign.drop_labels))
     restore_labels = Method(command("POST /campaigns/{campaign}/workers/restore-labels", Campaign.restore_labels))
+    erase_worker = Method(command("POST /campaigns/{campaign}/workers/erase", Campaign.erase_worker))
+    worker_record = Method(command("POST /campaigns/{campaign}/workers/record", Campaign.worker_record))
     set_gold = Method(command("POST /campaigns/{campaign}/gold", Campaign.set_gold))
     adjudicate = Method(command("POST /campaigns/{campaign}/adjudicate", Campaign.adjudicate))
     undo_adjudication = Method(command("POST /campaigns/{campaign}/adjudicate/undo", Campaign.undo_adjudication))

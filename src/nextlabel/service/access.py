@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 
 from anyio import to_thread
 
-from nextlabel.campaign.records import AccessToken, Activity, Role, no_campaign
+from nextlabel.campaign.records import LINK_SECRET, AccessToken, Activity, Role, no_campaign
 from nextlabel.campaign.rows import PATTERN, CampaignRow, campaign_of
 from nextlabel.errors import ConflictError, InputError, NextlabelError, NotAllowedError, NotFoundError
 from nextlabel.store.sql import SqlStore
@@ -33,7 +33,7 @@ from nextlabel.store.sql import SqlStore
 CACHE_S, MISMATCH_CACHE_S = 2.0, 1.0
 
 #: Names of the store's settings that hold the database's part of the links' key, and the fingerprint of the other one.
-SECRET, FINGERPRINT = "link_secret", "key_fingerprint"
+SECRET, FINGERPRINT = LINK_SECRET, "key_fingerprint"
 
 #: Name of the token that the service makes at its first start.
 FIRST = "administrator"

@@ -7,7 +7,8 @@ import json
 import logging
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from functools import partial
 from threading import Thread
 from typing import Any
 from urllib.parse import urlsplit
@@ -26,7 +27,7 @@ from nextlabel.campaigns.webhooks import Webhooks
 from nextlabel.service.access import AccessCache
 from nextlabel.service.app_state import AppState
 from nextlabel.service.auth import API, Authenticator
-from nextlabel.service.background import at_signals, clear_deleted, recover_imports, repeated
+from nextlabel.service.background import HOUR_S, at_signals, clear_deleted, erase_old, recover_imports, repeated
 from nextlabel.service.command_queue import CommandQueue
 from nextlabel.service.connections import STATE, ConnectionLimits
 from nextlabel.service.limits import RequestLimits
@@ -114,16 +115,17 @@ def create_app(
             ConnectionLimits(settings, metrics.count_limit),
             webhook_worker,
             close_service,
+            settings.keep_names_days,
         ),
         middleware=[
-            Middleware(RequestMiddleware, authenticator=authenticator, metrics=metrics, https=settings.is_https),
+            Middleware(RequestMiddleware, authenticator=authenticator, metrics=metrics, settings=settings),
             Middleware(BodyLimitMiddleware, settings=settings),
         ],
         exception_handlers={HTTPException: _handle_error, RequestValidationError: _handle_error},
     )
     app.public_path = urlsplit(settings.public_url).path
     app.work_router = WorkRouter(work.router, settings.max_body_bytes)
-    app.work = RequestMiddleware(app.work_router, authenticator, metrics, settings.is_https)
+    app.work = RequestMiddleware(app.work_router, authenticator, metrics, settings)
     app.state.nextlabel = AppState(
         campaign_service, command_queue, settings, access, signer, metrics, limits, webhooks
     )  # fmt: skip
@@ -156,14 +158,17 @@ def _lifespan(
     limits: ConnectionLimits,
     webhook_worker: WebhookWorker,
     close_service: bool,
+    keep_names_days: float,
 ) -> Callable[[FastAPI], AbstractAsyncContextManager[dict[str, Any]]]:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
         Thread(target=_warm_up, args=(campaign_service,), name="warm-up", daemon=True).start()
         imports, deletions = campaign_service.imports, campaign_service.deletions
+        retain = partial(erase_old, campaign_service, keep_names_days)
         with (
             repeated("import-recovery", lambda: recover_imports(imports), imports.stop),
             repeated("deletions", lambda: clear_deleted(deletions), deletions.stop, deletions.wanted),
+            repeated("retention", retain, lambda: None, every=HOUR_S) if keep_names_days else nullcontext(),
             webhook_worker.running(),
             at_signals(imports.stop),
         ):

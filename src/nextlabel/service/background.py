@@ -18,8 +18,11 @@ from types import FrameType
 from typing import Any, TypeVar
 
 from nextlabel.campaign.records import ImportRow
+from nextlabel.campaign.states import ERASED, PREFIX
 from nextlabel.campaigns.deletions import Deletions
 from nextlabel.campaigns.imports import Imports, Progress
+from nextlabel.campaigns.service import CampaignService
+from nextlabel.campaigns.worker_reports import MOST_WORKERS
 from nextlabel.errors import NextlabelError, UnavailableError
 from nextlabel.service.logs import request_log
 
@@ -27,6 +30,8 @@ T = TypeVar("T")
 
 #: Seconds between two looks for imports without a process.
 INTERVAL_S = 15.0
+#: And for people who have not worked for long.
+HOUR_S = 3600.0
 
 
 def in_background(take_in: Callable[[Progress], T]) -> ImportRow | T:
@@ -55,9 +60,9 @@ def in_background(take_in: Callable[[Progress], T]) -> ImportRow | T:
 
 @contextmanager
 def repeated(
-    name: str, step: Callable[[], None], stop: Callable[[], None], wake: Event | None = None
+    name: str, step: Callable[[], None], stop: Callable[[], None], wake: Event | None = None, every: float = INTERVAL_S
 ) -> Iterator[None]:
-    """Take a step in a thread every ``INTERVAL_S`` seconds, and when ``wake`` is set, until the end of the block."""
+    """Take a step in a thread every so many seconds, and when ``wake`` is set, until the end of the block."""
     ended, called = Event(), wake or Event()
 
     def work() -> None:
@@ -71,7 +76,7 @@ def repeated(
                 pass
             except Exception as error:
                 request_log.warning("the thread %s could not do its work", name, exc_info=error)
-            called.wait(INTERVAL_S)
+            called.wait(every)
 
     thread = Thread(target=work, name=name, daemon=True)
     thread.start()
@@ -95,6 +100,16 @@ def clear_deleted(deletions: Deletions) -> None:
     removed = deletions.finish()
     if removed:
         request_log.info("%d rows of deleted campaigns were removed", removed)
+
+
+def erase_old(service: CampaignService, days: float) -> None:
+    """Erase people who have not worked for so many days, and forget who changed what before that."""
+    before = service.clock() - days * 86_400
+    for row in service.store.campaigns():
+        for one in service.store.workers(row.id, MOST_WORKERS):
+            if one.last_at < before and not one.worker.startswith((PREFIX, ERASED)):
+                service.erase_worker(row.id, one.worker)
+    service.store.access.forget_activity(before)
 
 
 @contextmanager

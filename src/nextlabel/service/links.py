@@ -45,11 +45,11 @@ from typing import Any, NamedTuple
 from itsdangerous import BadSignature
 from itsdangerous.url_safe import URLSafeSerializer
 
-from nextlabel.campaign.commands import checked_worker
-from nextlabel.campaign.records import AUDIT_LINK, JOIN_LINK
+from nextlabel.campaign.commands import checked_worker, coming_worker
+from nextlabel.campaign.records import AUDIT_LINK, JOIN_LINK, link_name
 from nextlabel.errors import InputError, TokenError
 from nextlabel.integrations.platforms import PLATFORMS
-from nextlabel.service.access import FINGERPRINT, AccessState, read_access
+from nextlabel.service.access import FINGERPRINT, SECRET, AccessState, read_access
 from nextlabel.service.settings import PREFIX
 from nextlabel.store.sql import SqlStore
 
@@ -102,7 +102,7 @@ class LinkSigner:
 
     def worker_token(self, campaign: str, worker: str) -> str:
         """The token of one worker of one campaign."""
-        name = checked_worker(worker)
+        name = coming_worker(worker)
         return self.sign(WORKER, [campaign, name, self.version(campaign, name)])
 
     def join_token(self, campaign: str) -> str:
@@ -115,7 +115,8 @@ class LinkSigner:
 
     def version(self, campaign: str, worker: str) -> int:
         """The current version of a worker's link, or of the platforms' link (``JOIN_LINK``)."""
-        return self._state().versions.get((campaign, worker), 0)
+        state = self._state()
+        return state.versions.get((campaign, link_name(bytes.fromhex(state.secret), campaign, worker)), 0)
 
     def read_worker(self, token: str) -> WorkerKey | None:
         """The worker that a token stands for, None if it is not valid."""
@@ -196,7 +197,8 @@ def revoke_links(store: SqlStore, campaign: str, workers: Iterable[str], join: b
     Running processes notice within seconds.
     """
     for worker in workers:
-        store.access.revoke_link(campaign, checked_worker(worker))
+        name = link_name(store.get(SECRET) or b"", campaign, checked_worker(worker))
+        store.access.revoke_link(campaign, name)
     if join:
         store.access.revoke_link(campaign, JOIN_LINK)
     if audit:

@@ -77,9 +77,13 @@ def principal_of(request: Request) -> Principal:
 class RequestMiddleware:
     """The outermost layer of the service."""
 
-    def __init__(self, app: ASGIApp, authenticator: Authenticator, metrics: Metrics, https: bool = False) -> None:
+    def __init__(self, app: ASGIApp, authenticator: Authenticator, metrics: Metrics, settings: ServiceSettings) -> None:
         self._app, self._authenticator, self._metrics = app, authenticator, metrics
-        self._security_headers: tuple[tuple[bytes, bytes], ...] = (*SECURITY_HEADERS, *([HSTS] if https else []))
+        self._security_headers: tuple[tuple[bytes, bytes], ...] = (
+            *SECURITY_HEADERS,
+            *([HSTS] if settings.is_https else []),
+        )
+        self._log_names = settings.log_names
         self._security_names = frozenset(name for name, _ in self._security_headers)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -109,11 +113,15 @@ class RequestMiddleware:
             await self._app(scope, receive, send_recorded)
         except Exception as error:
             if context.status:  # the response has begun: all that is left is to break the connection off
-                request_log.error("response broken off", exc_info=error, extra={"fields": _log_fields(scope, context)})
+                request_log.error(
+                    "response broken off", exc_info=error, extra={"fields": self._log_fields(scope, context)}
+                )
                 raise
             response, context.cause = problem_response(error, context.request_id), error
             if response.status_code == 500:
-                request_log.error("unexpected error", exc_info=error, extra={"fields": _log_fields(scope, context)})
+                request_log.error(
+                    "unexpected error", exc_info=error, extra={"fields": self._log_fields(scope, context)}
+                )
             await response(scope, receive, send_recorded)
         finally:
             self._record(scope, context)
@@ -140,29 +148,31 @@ class RequestMiddleware:
         if context.status == 503:
             cause = without_secrets(f"{type(context.cause).__name__}: {context.cause}".splitlines()[0][:300])
             request_log.warning(
-                "the request could not be served", extra={"fields": {**_log_fields(scope, context), "cause": cause}}
+                "the request could not be served",
+                extra={"fields": {**self._log_fields(scope, context), "cause": cause}},
             )
         if request_log.isEnabledFor(logging.INFO):
-            log_request(_log_fields(scope, context), seconds)
+            log_request(self._log_fields(scope, context), seconds)
+
+    def _log_fields(self, scope: Scope, context: RequestContext) -> dict[str, Any]:
+        """What a line of the log says; of workers no names, unless the settings ask for them."""
+        parameters = scope.get("path_params") or {}
+        lease = parameters.get("lease")
+        worker = context.worker or (context.principal.worker if context.principal else None)
+        return {
+            "request_id": context.request_id,
+            "method": scope["method"],
+            "path": scope["path"],
+            "status": context.status,
+            "campaign": campaign_of(lease) if lease else parameters.get("campaign"),
+            "worker": worker if self._log_names else None,
+            "token": context.principal.token.name if context.principal and context.principal.token else None,
+        }
 
 
 def _request_id(given: bytes | None) -> str:
     """The client's own id if it is well-formed, else a random one."""
     return given.decode() if given is not None and _REQUEST_ID.fullmatch(given) else f"{random.getrandbits(64):016x}"
-
-
-def _log_fields(scope: Scope, context: RequestContext) -> dict[str, Any]:
-    parameters = scope.get("path_params") or {}
-    lease = parameters.get("lease")
-    return {
-        "request_id": context.request_id,
-        "method": scope["method"],
-        "path": scope["path"],
-        "status": context.status,
-        "campaign": campaign_of(lease) if lease else parameters.get("campaign"),
-        "worker": context.worker or (context.principal.worker if context.principal else None),
-        "token": context.principal.token.name if context.principal and context.principal.token else None,
-    }
 
 
 class BodyLimitMiddleware:

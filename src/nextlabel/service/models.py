@@ -231,8 +231,8 @@ class DropLabelsRequest(RequestBody):
     reason: ReasonText = ""
 
 
-class RestoreLabelsRequest(RequestBody):
-    """Whose dropped labels are taken in again."""
+class WorkerRequest(RequestBody):
+    """Whom the request is about."""
 
     worker: Worker
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
 from operator import attrgetter
@@ -47,6 +47,8 @@ from nextlabel.store.tables import batches, campaigns, classes, events, leases, 
 TASKS_ADDED: Final = "tasks_added"
 #: Keys of events that are free text, and the kinds in which a reason is.
 COMMENT, REASON = "comment", "reason"
+#: The kind of event whose notices name workers, and where it has them.
+NOTICED, NOTICES = "noticed", ("notices", "new")
 REASONED: Final = frozenset({"worker_paused", "worker_blocked", "labels_dropped", "predictions_dropped"})
 #: Events whose payloads are read at once.
 CHUNK = 20
@@ -155,6 +157,8 @@ def stored_event(state: CampaignState, event: Event) -> tuple[str, str | None]:
     data, kind = event.data, event.kind
     if kind == TASKS_ADDED:
         return json.dumps({**data, "tasks": [[key, klass] for key, _, klass in data["tasks"]]}), None
+    if kind == NOTICED:
+        return json.dumps({**data, **_about(data, lambda name: state.numbers[name])}), None
     if "worker" not in data and COMMENT not in data:
         return json.dumps(data), None
     kept, apart = dict(data), {}
@@ -190,6 +194,8 @@ def read_events(
 
 def _put_names_back(connection: Connection, campaign: int, some: Sequence[Event]) -> None:
     numbers = {event.data["worker"] for event in some if "worker" in event.data}
+    noticed = [event for event in some if event.kind == NOTICED]
+    numbers |= {one[1] for event in noticed for part in NOTICES for one in event.data[part] if one[1] is not None}
     if numbers:
         which = (workers.c.campaign == campaign, workers.c.number.in_(numbers))
         found = connection.execute(select(workers.c.number, workers.c.worker).where(*which))
@@ -202,6 +208,16 @@ def _put_names_back(connection: Connection, campaign: int, some: Sequence[Event]
         for event in some:
             if "worker" in event.data:
                 event.data["worker"] = names[event.data["worker"]]
+        for event in noticed:
+            event.data.update(_about(event.data, names.__getitem__))
+
+
+def _about(data: Mapping[str, Any], named: Callable[[Any], Any]) -> dict[str, Any]:
+    """The notices of an event with the workers that they are about by other names."""
+    return {
+        part: [[kind, None if who is None else named(who), *rest] for kind, who, *rest in data[part]]
+        for part in NOTICES
+    }
 
 
 _between = (

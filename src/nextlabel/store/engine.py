@@ -176,7 +176,7 @@ def _sqlite_connect(connection: Any, record: Any) -> None:
     cursor = connection.cursor()
     for pragma in (
         "journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", f"cache_size=-{CACHE_KIB}",
-        f"wal_autocheckpoint={CHECKPOINT_PAGES}",
+        f"wal_autocheckpoint={CHECKPOINT_PAGES}", "secure_delete=ON",
     ):  # fmt: skip
         cursor.execute(f"PRAGMA {pragma}")
     cursor.close()

@@ -233,6 +233,16 @@ class SqlVisits(_Records):
             which &= visits.c.worker == worker
         return self._those(which)
 
+    def forget(self, campaign: str, worker: str) -> int:
+        """Forget the visits of a worker to a campaign, and what a platform told of them alone; how many there were."""
+        with self._write() as connection:
+            which = (visits.c.campaign == campaign) & (visits.c.worker == worker)
+            gone = connection.execute(delete(visits).where(which)).rowcount
+            claimed = exists().where((visits.c.worker == worker) & (visits.c.campaign != UNCLAIMED))
+            if not connection.execute(select(claimed)).scalar():
+                connection.execute(delete(visits).where(visits.c.worker == worker))
+        return gone
+
     def of_worker(self, platform: str, worker: str) -> list[Visit]:
         """The visits of a worker to any campaign."""
         this = (visits.c.platform == platform) & (visits.c.worker == worker) & (visits.c.campaign != UNCLAIMED)

@@ -49,6 +49,7 @@ from nextlabel.problem.tables import prior_from
 from nextlabel.prose import is_text
 from nextlabel.store.campaign_tables import (
     LEASE,
+    REASON,
     TASK,
     TASKS_ADDED,
     WORKER,
@@ -167,6 +168,13 @@ _text = (
     .join(payloads, and_(payloads.c.campaign == tasks.c.campaign, payloads.c.number == tasks.c.number))
     .where(tasks.c.campaign == _CAMPAIGN, tasks.c.number == bindparam("number"))
 )
+
+_texts = (
+    select(events.c.seq, events.c.data, texts.c.data.label("text"))
+    .join(texts, and_(texts.c.campaign == events.c.campaign, texts.c.seq == events.c.seq))
+    .where(events.c.campaign == _CAMPAIGN)
+)
+NOBODY = -1
 
 _active_import = select(imports.c.id).where(
     imports.c.campaign == _ID, imports.c.state.in_([literal_column(f"'{state}'") for state in ACTIVE])
@@ -291,6 +299,19 @@ class _Transaction:
             gold = int(self.state.pool.tasks.gold[task.number]) if task.number < self.state.pool.tasks.size else -1
             task.gold = None if gold < 0 else gold
         return {key: task for key, task in found.items() if task.number < self.state.row.tasks}
+
+    def erase(self, worker: int) -> None:
+        """Remove what a worker has written from the log."""
+        connection, entries = self.runner.connection, self.state.pool.entries
+        for seq, data, text in connection.execute(_texts, {"campaign": self.number}).all():
+            about = json.loads(data)
+            lease = split_lease_id(about.get("lease", ""))
+            if about.get("worker", NOBODY if lease is None else entries.worker[lease[1]]) == worker:
+                which = (texts.c.campaign == self.number) & (texts.c.seq == seq)
+                connection.execute(delete(texts).where(which))
+                if REASON in json.loads(text):
+                    new = {"campaign": self.number, "seq": seq, "data": json.dumps({REASON: ""})}
+                    connection.execute(insert(texts).values(new))
 
     def importing(self) -> bool:
         """Whether an import is under way."""
@@ -659,6 +680,12 @@ class SqlStore:
                     connection.execute(insert(kept).values(name=name, data=data))
                 return True
         return False
+
+    def forget_pages(self) -> None:
+        """Have SQLite empty its write-ahead log, in which erased texts may be; a server does so in its own time."""
+        if self.engine.dialect.name == "sqlite" and not self.in_memory:
+            with self._turn(), errors_as_unavailable(), self.engine.connect() as connection:
+                connection.connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def close(self) -> None:
         """Close all connections; a thread that still makes tables neither reads nor keeps any after that."""

@@ -296,6 +296,13 @@ def worker_page(
     return _worker_page(request, campaign, name, done=" ".join(done))
 
 
+@router.get("/campaigns/{campaign}/worker.json")
+def worker_record(campaign: CampaignId, request: Request, name: str = "") -> Response:
+    """Download all that is kept about a person."""
+    record = dashboard_state(request).app.campaign_service.worker_reports.record(campaign, name)
+    return JSONResponse(record, headers={"Content-Disposition": f'attachment; filename="{campaign}-worker.json"'})
+
+
 @router.post("/campaigns/{campaign}/worker")
 async def change_worker(campaign: CampaignId, request: Request) -> Response:
     """Carry out what the requester chose."""
@@ -307,7 +314,7 @@ def _change_worker(request: Request, id: str, form: dict[str, str]) -> Response:
     name, action, reason = form.get("name", ""), form.get("action", ""), form.get("reason", "")
     when_refused(request, lambda problem: _worker_page(request, id, name, problem, status=422))
     done = _carry_out(dashboard_state(request).app.campaign_service, id, name, action, reason)
-    if form.get("back") == "campaign":  # the campaign's page asked
+    if form.get("back") == "campaign" or action == "erase":
         return RedirectResponse(f"/campaigns/{id}", 303)
     return RedirectResponse(f"/campaigns/{id}/worker?{urlencode({'name': name, **done})}", 303)
 
@@ -316,6 +323,9 @@ def _carry_out(service: CampaignService, id: str, name: str, action: str, reason
     """How many labels were changed."""
     if action in _STANDINGS:
         service.set_standing(id, name, _STANDINGS[action], reason)
+        return {}
+    if action == "erase":
+        service.erase_worker(id, name)
         return {}
     if action == "block_and_drop":
         service.set_standing(id, name, "blocked", reason)

@@ -47,10 +47,10 @@ from nextlabel.campaign.rates import (
 )
 from nextlabel.campaign.replies import Lease, NoTask, Receipt
 from nextlabel.campaign.results import truths
-from nextlabel.campaign.rows import CampaignRow, LeaseRow, WorkerRow, lease_id
+from nextlabel.campaign.rows import ERASED, CampaignRow, LeaseRow, WorkerRow, lease_id
 from nextlabel.campaign.settings import COUNTED, changes_of, check_columns, shown_payload
 from nextlabel.campaign.state import CampaignState
-from nextlabel.campaign.states import ERASED, Reason
+from nextlabel.campaign.states import Reason
 from nextlabel.campaign.transitions import LABELLED, LEASED, after
 from nextlabel.crowd.audit import estimate
 from nextlabel.errors import ClockError, ConflictError, InputError, NotFoundError, TablesPendingError

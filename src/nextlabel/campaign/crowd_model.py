@@ -35,9 +35,8 @@ from nextlabel.beliefs.dirichlet import Dirichlet
 from nextlabel.beliefs.fact import Fact, OneCoin
 from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.events import Event
-from nextlabel.campaign.rows import CampaignRow, WorkerRow, lease_number
+from nextlabel.campaign.rows import CampaignRow, WorkerRow, erased_number, lease_number
 from nextlabel.campaign.settings import ALL, CampaignSettings, columns_of
-from nextlabel.campaign.states import erased_number
 from nextlabel.crowd.answers import Z95, Answer, Choice, Number, Rating
 from nextlabel.crowd.audit import exact_interval
 from nextlabel.crowd.controls import Contradiction, contradiction, held_out

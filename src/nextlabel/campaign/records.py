@@ -21,7 +21,6 @@ failed     nothing was added; ``error`` says why
 
 from __future__ import annotations
 
-import hmac
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
@@ -33,9 +32,6 @@ Role = Literal["administrator", "requester", "auditor", "viewer"]
 
 #: The link of a campaign's platform has a version too, under this name; no worker can be called so.
 JOIN_LINK = ""
-
-#: Name of the store's setting that holds the database's part of the links' key.
-LINK_SECRET = "link_secret"
 
 #: So have the links of experts who answer an audit.
 AUDIT_LINK = " "
@@ -135,13 +131,6 @@ class Visit:
     labels_before: int
     status: str = ""
     status_at: float | None = None
-
-
-def link_name(secret: bytes, campaign: str, worker: str) -> str:
-    """What the version of a worker's link is kept under: not their name, which may have to be erased."""
-    if worker in (JOIN_LINK, AUDIT_LINK):
-        return worker
-    return hmac.digest(secret, f"{campaign} {worker}".encode(), "sha256").hex()[:32]
 
 
 class Deletion(NamedTuple):

@@ -20,6 +20,7 @@ controls                 how many of the tasks are
 
 from __future__ import annotations
 
+import hmac
 import json
 import re
 import secrets
@@ -40,6 +41,10 @@ NOT_ANSWERED: Final = -1
 
 #: What a campaign may be called in addresses.
 PATTERN = r"[a-z0-9][a-z0-9_]{0,47}"
+#: What a worker whose name was erased is called: this, and their number in the campaign.
+ERASED: Final = "erased:"
+#: Name of the store's setting that holds the database's part of the links' key.
+LINK_SECRET = "link_secret"
 _SECRET, _NUMBER = re.compile(r"[0-9a-f]{12}"), re.compile(r"0|[1-9][0-9]{0,17}")
 
 #: Random texts drawn ahead.
@@ -235,6 +240,18 @@ class RecentAnswer:
     node: int
     labels: int
     seconds: float | None
+
+
+def erased_number(worker: str) -> int | None:
+    """The number of a worker whose name was erased; None for any other name."""
+    return int(worker.removeprefix(ERASED)) if worker.startswith(ERASED) else None
+
+
+def link_name(secret: bytes, campaign: str, worker: str) -> str:
+    """What the version of a worker's link is kept under: not their name, which may have to be erased."""
+    if not worker.strip():  # of a platform, or of experts
+        return worker
+    return hmac.digest(secret, f"{campaign} {worker}".encode(), "sha256").hex()[:32]
 
 
 def new_campaign_id() -> str:

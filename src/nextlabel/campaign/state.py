@@ -39,13 +39,13 @@ from nextlabel.campaign.rows import (
     Rules,
     TaskRow,
     WorkerRow,
+    erased_number,
     joined_lease_id,
     prediction_id,
     split_lease_id,
 )
 from nextlabel.campaign.scoring import ranked_by_grid, scores_for
 from nextlabel.campaign.settings import COUNTED, CampaignSettings, amended_with
-from nextlabel.campaign.states import erased_number
 from nextlabel.campaign.transitions import EXPIRED, LABELLED, LATE, LEASED, RELEASED, LeaseStatus
 from nextlabel.errors import ConflictError, NotFoundError
 from nextlabel.policies.allocation import Columns, Group, TaskPool

@@ -13,8 +13,6 @@ from nextlabel.prose import is_text
 
 #: A model's name as a worker begins with it.
 PREFIX: Final = "model:"
-#: What a worker whose name was erased is called: this, and their number in the campaign.
-ERASED: Final = "erased:"
 State = Literal["open", "paused", "closed"]
 
 Reason = Literal[
@@ -55,11 +53,6 @@ STANDINGS: Final[dict[Standing, str]] = {
 
 #: Characters of a reason.
 LONGEST_REASON: Final = 500
-
-
-def erased_number(worker: str) -> int | None:
-    """The number of a worker whose name was erased; None for any other name."""
-    return int(worker.removeprefix(ERASED)) if worker.startswith(ERASED) else None
 
 
 def checked_reason(reason: Any) -> str:

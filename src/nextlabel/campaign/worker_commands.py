@@ -19,8 +19,8 @@ from typing import Any, Final, NamedTuple
 
 from nextlabel.campaign.commands import Commands, known_worker
 from nextlabel.campaign.predictions import drop_predictions, restore_predictions
-from nextlabel.campaign.rows import WorkerRow
-from nextlabel.campaign.states import ERASED, PREFIX, Standing, checked_reason
+from nextlabel.campaign.rows import ERASED, WorkerRow
+from nextlabel.campaign.states import PREFIX, Standing, checked_reason
 from nextlabel.errors import InputError
 
 #: Labels that one command drops or restores.

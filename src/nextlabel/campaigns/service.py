@@ -19,7 +19,7 @@ from nextlabel.campaign.intake import add_tasks
 from nextlabel.campaign.known_answers import adjudicate, answer_audit, draw_audit, set_gold, undo_adjudication
 from nextlabel.campaign.new_tasks import NewTask, read_tasks
 from nextlabel.campaign.policy_tables import load_of
-from nextlabel.campaign.records import LINK_SECRET, link_name, taken_by_deleted
+from nextlabel.campaign.records import taken_by_deleted
 from nextlabel.campaign.replies import (
     Added,
     AddedFeatures,
@@ -32,16 +32,19 @@ from nextlabel.campaign.replies import (
 )
 from nextlabel.campaign.results import GivenLabel, Result, given_labels, results_of
 from nextlabel.campaign.rows import (
+    ERASED,
+    LINK_SECRET,
     NOT_ANSWERED,
     CampaignRow,
     TaskRow,
     WorkerRow,
     campaign_of,
     checked_campaign_id,
+    link_name,
     new_campaign_id,
 )
 from nextlabel.campaign.settings import CampaignSettings
-from nextlabel.campaign.states import ERASED, Standing
+from nextlabel.campaign.states import Standing
 from nextlabel.campaign.worker_commands import LabelStep, drop_labels, erase_worker, restore_labels, set_standing
 from nextlabel.campaigns.certificate import Certificate, Certificates
 from nextlabel.campaigns.deletions import Deletions

@@ -25,8 +25,8 @@ from dataclasses import dataclass, field
 
 from anyio import to_thread
 
-from nextlabel.campaign.records import LINK_SECRET, AccessToken, Activity, Role, no_campaign
-from nextlabel.campaign.rows import PATTERN, CampaignRow, campaign_of
+from nextlabel.campaign.records import AccessToken, Activity, Role, no_campaign
+from nextlabel.campaign.rows import LINK_SECRET, PATTERN, CampaignRow, campaign_of
 from nextlabel.errors import ConflictError, InputError, NextlabelError, NotAllowedError, NotFoundError
 from nextlabel.store.sql import SqlStore
 

@@ -18,7 +18,8 @@ from types import FrameType
 from typing import Any, TypeVar
 
 from nextlabel.campaign.records import ImportRow
-from nextlabel.campaign.states import ERASED, PREFIX
+from nextlabel.campaign.rows import ERASED
+from nextlabel.campaign.states import PREFIX
 from nextlabel.campaigns.deletions import Deletions
 from nextlabel.campaigns.imports import Imports, Progress
 from nextlabel.campaigns.service import CampaignService

@@ -46,7 +46,8 @@ from itsdangerous import BadSignature
 from itsdangerous.url_safe import URLSafeSerializer
 
 from nextlabel.campaign.commands import checked_worker, coming_worker
-from nextlabel.campaign.records import AUDIT_LINK, JOIN_LINK, link_name
+from nextlabel.campaign.records import AUDIT_LINK, JOIN_LINK
+from nextlabel.campaign.rows import link_name
 from nextlabel.errors import InputError, TokenError
 from nextlabel.integrations.platforms import PLATFORMS
 from nextlabel.service.access import FINGERPRINT, SECRET, AccessState, read_access

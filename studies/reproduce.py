@@ -10,7 +10,7 @@ from time import perf_counter
 from nextlabel.errors import InputError
 from nextlabel.reporting.artifacts import Row, check_folder, manifest, to_eight_digits, write_files
 from nextlabel.solve.progress import Progress
-from studies import beyond, delay, exact, features, fig1, fig2, growth, guarantee, indexability, workers
+from studies import auto, beyond, delay, exact, features, fig1, fig2, growth, guarantee, indexability, workers
 from studies.study import CROWDS, SETS, Experiment, StudyOptions, check_set
 
 STUDIES: dict[str, Experiment] = {
@@ -20,6 +20,7 @@ STUDIES: dict[str, Experiment] = {
         Experiment("fig2", "the paper's second experiment, on recorded labels", fig2.run, fig2.draw, SETS),
         Experiment("delay", "policies when many labels are in flight", delay.run, delay.draw),
         Experiment("exact", "every policy against the exact optimum", exact.run, exact.draw),
+        Experiment("auto", "where the default rule loses, and how its gap grows", auto.run, auto.draw),
         Experiment("growth", "total gap as the campaign grows", growth.run, growth.draw),
         Experiment("beyond", "mixtures, three answers, money", beyond.run, beyond.draw),
         Experiment(

@@ -22,7 +22,7 @@ from nextlabel.problem.problem import Problem
 from nextlabel.reporting.artifacts import Row
 from nextlabel.simulation.engine import Engine
 from nextlabel.solve.index import index_table
-from studies import delay, exact, fig1, fig2, growth, indexability, reproduce, study, workers
+from studies import auto, delay, exact, fig1, fig2, growth, indexability, reproduce, study, workers
 from studies.study import StudyOptions
 from tolerances import BOUND, PRINTED
 
@@ -46,6 +46,8 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fig1, "TASKS", (4, 10))
     monkeypatch.setattr(growth, "QUICK_TASKS", (10, 20))
     monkeypatch.setattr(delay, "QUICK_TASKS", (4,))
+    for part, few_of_it in (("TASKS", (10,)), ("LOADS", (2.0,)), ("QUICK_CELLS", 1), ("QUICK_GROWTH", (10, 20))):
+        monkeypatch.setattr(auto, part, few_of_it)
     monkeypatch.setattr(exact, "QUICK_PROBLEMS", ((2, 3, 0.1), (2, 3, 1.0)))
     monkeypatch.setattr(indexability, "QUICK_PROBLEMS", ((2, 4),))
     monkeypatch.setattr(fig2, "QUICK_RATIOS", (1.2, 3.0))

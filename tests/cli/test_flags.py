@@ -115,7 +115,7 @@ def test_the_hint_names_the_help_of_the_subcommand(
         (["backtest", "x.csv", "--prior", "1,1", "--method", "ml"], "--method only has an effect with a learnt prior"),
         (["prior", "x.csv", "--method", "ml", "--components", "2"], "--components only has an effect with --method"),
         (["reproduce", "fig1", "--data", "x"], "--data only has an effect with fig2, guarantee, features"),
-        (["reproduce", "fig1", "--tasks", "3"], "--tasks only has an effect with delay or all"),
+        (["reproduce", "fig1", "--tasks", "3"], "--tasks only has an effect with delay, auto or all"),
         (["campaign", "create", "--budget", "3", "--task-column", "x"], "--task-column only has an effect with a file"),
         (["campaign", "export", "x", "--json", "--format", "csv"], "--format only has an effect with --save"),
     ],

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from nextlabel.beliefs.beta import Beta
 from nextlabel.campaigns.forecast import forecast
 from nextlabel.kernels.choice import PolicyArrays, StateScores, choose_by_levels, clearing_levels, scores_by_state
 from nextlabel.kernels.inputs import make_grid
-from nextlabel.kernels.sweep import new_block, no_deadline, sweep_rows
+from nextlabel.kernels.sweep import new_block, no_deadline, sweep_demand, sweep_rows
 from nextlabel.policies.auto import MOST_ARRIVALS, MOST_IN_FLIGHT, labels_given, merge_classes, scale_of, stored_rows
 from nextlabel.policies.base import Setting
 from nextlabel.policies.registry import make_policy
@@ -223,3 +224,78 @@ def test_a_forecast_counts_the_tasks_that_there_are() -> None:
         for policy in ("auto", "okg-pending")
     )
     assert auto.mean > other.mean - 0.004
+
+
+def slow_demand(problem: Problem, path: list[float], level: float) -> np.ndarray:
+    """The chance of every number of labels that a fresh task still takes, one state after another."""
+    entry, rho, most = problem.classes[0], problem.rho, len(path) + 1
+    prob, child = entry.lattice(8).prob, entry.lattice(8).child
+    worth = cache(lambda i, w, n: slow_value_at(problem, tuple(path), level, i, w, n))
+
+    @cache
+    def law(i: int, w: int, n: int) -> tuple[float, ...]:
+        if n == 0:
+            return (1.0,) + (0.0,) * (most - 1)
+        price = level * path[len(path) - n] + problem.label_cost
+        takes = worth(i, w + 1, n - 1) - price >= worth(i, w, n - 1)
+        next_one = np.roll(law(i, w + 1, n - 1), 1) if takes else np.array(law(i, w, n - 1))
+        come = sum(prob[i, a] * np.array(law(int(child[i, a]), w - 1, n)) for a in range(2)) if w else np.zeros(most)
+        return tuple((rho * next_one + w * come) / (rho + w))
+
+    return np.array(law(0, 0, len(path)))
+
+
+@cache
+def slow_value_at(problem: Problem, path: tuple[float, ...], level: float, i: int, w: int, n: int) -> float:
+    entry, rho = problem.classes[0], problem.rho
+    reward, prob, child = entry.lattice(8).reward, entry.lattice(8).prob, entry.lattice(8).child
+    at = partial(slow_value_at, problem, path, level)
+    come = sum(prob[i, a] * at(int(child[i, a]), w - 1, n) for a in range(2)) if w else 0.0
+    if n == 0:
+        return float(come if w else reward[i])
+    taken = at(i, w + 1, n - 1) - level * path[len(path) - n] - problem.label_cost
+    return float((rho * max(at(i, w, n - 1), taken) + w * come) / (rho + w))
+
+
+@pytest.mark.parametrize("level", [0.3, 1.0, 2.5])
+def test_theory_theorem_5_demand_is_a_sum_of_independent_numbers_with_the_variance_swept(level: float) -> None:
+    """The law of what one task takes, state by state; the law of many by convolution, against the normal law."""
+    problem = Problem((TaskClass(1, Beta(2, 1.3)),), 4, 3.0, 1.0, label_cost=0.004)
+    path = [0.03, 0.05, 0.02, 0.04]
+    stack = stack_classes(problem.classes, 8, 100)
+    grid = make_grid(stack.first, 8, 8)
+    out, variance = np.empty((2, 1, grid.states, 1))
+    steps = no_deadline(problem.rho, 1.0, grid.W)
+    paid = level * np.array(path)[::-1, None] + problem.label_cost
+    sweep_demand(stack, grid, steps, paid, np.array([4]), True, new_block(grid.states, 1, 1), out, variance)
+    law = slow_demand(problem, path, level)
+    number = np.arange(len(law))
+    mean, square, third = (float(law @ part) for part in (number, number**2, np.abs(number - law @ number) ** 3))
+    assert law.sum() == pytest.approx(1.0) and variance[0, 0, 0] == pytest.approx(square - mean**2, abs=1e-12)
+    if square - mean**2 < 1e-9:
+        return
+    K, total = 40, np.ones(1)
+    for _ in range(K):
+        total = np.convolve(total, law)
+    S = np.sqrt(K * variance[0, 0, 0])
+    off = np.abs(np.cumsum(total) - norm.cdf((np.arange(len(total)) - K * mean) / S)).max()
+    assert 0 < off <= 0.56 * K * third / S**3
+
+
+def test_theory_theorem_6_the_worse_of_two_rules_is_seldom_taken() -> None:
+    """Differences of two values are as far as Cantelli's inequality goes; others stay below it."""
+    rng = np.random.default_rng(4)
+    for M, behind in ((1, 0.5), (4, 0.5), (16, 0.25)):
+        for odds in (0.05, 0.2, 0.5):
+            # Mean -behind and standard deviation 1: rarely far above, mostly a little below.
+            up, down = np.sqrt((1 - odds) / odds), -np.sqrt(odds / (1 - odds))
+            drawn = np.where(rng.random((20_000, M)) < odds, up, down) - behind
+            taken = (drawn.mean(axis=1) > 0).mean()
+            assert taken <= 1 / (1 + M * behind**2) + 4 * np.sqrt(0.25 / 20_000)
+
+
+@pytest.mark.parametrize(("prior", "rho", "index"), [((2, 1), 0.3, True), ((1, 1), 8.0, False)])
+def test_the_better_of_two_rules_is_taken(prior: tuple[float, float], rho: float, index: bool) -> None:
+    """Where waiting is free the index, whose last labels are better placed; else prices."""
+    setting = Setting.of(Problem.identical(30, 72, prior=prior, arrival_rate=rho, completion_rate=1.0))
+    assert (make_policy("auto").scores(setting)[0].levels is None) == index

@@ -16,6 +16,7 @@ from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.dirichlet import Dirichlet
 from nextlabel.errors import InputError
 from nextlabel.kernels.choice import confidence, drawn, score_of, spaced_quantile
+from nextlabel.policies.auto import Auto
 from nextlabel.policies.base import ClassView, Policy, ScoreTables, Setting
 from nextlabel.policies.overlap import Overlap
 from nextlabel.policies.registry import POLICIES, make_policy
@@ -137,7 +138,9 @@ class TestContract:
         assert np.array_equal(one.gaps, two.gaps)
         assert not np.array_equal(one.gaps, other.gaps) or not np.array_equal(one.rewards, other.rewards)
 
-    def test_flip_symmetry(self, name: str) -> None:
+    def test_flip_symmetry(self, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        # Which of its two rules auto takes is found by chance, and draws are not mirrored.
+        monkeypatch.setattr(Auto, "is_behind", lambda *_: False)
         if name in LOPSIDED:
             setting, (one,) = tables_of(name, SAME)
             assert one.facts is not None

@@ -24,6 +24,7 @@ def reproduce(
             "fig2",
             "delay",
             "exact",
+            "auto",
             "growth",
             "beyond",
             "indexability",
@@ -50,14 +51,14 @@ def reproduce(
     replications: Annotated[
         int | None, whole("--replications", "N", 2, "1000", "Replications. Default: the study's own number.")
     ] = None,
-    tasks: Annotated[int | None, whole("--tasks", "K", 2, "100", "For delay: only this number of tasks.")] = None,
+    tasks: Annotated[int | None, whole("--tasks", "K", 2, "100", "For delay and auto: only this number of tasks.")] = None,
     as_json: Json = False,
 ) -> None:
     """Run a study again: a figure, a table (CSV) and a manifest for each."""
     if study not in ("fig2", "guarantee", "features", "workers", "all"):
         refuse_idle(context, ["data"], "fig2, guarantee, features, workers or all")
-    if study not in ("delay", "all"):
-        refuse_idle(context, ["tasks"], "delay or all")
+    if study not in ("delay", "auto", "all"):
+        refuse_idle(context, ["tasks"], "delay, auto or all")
     _find_studies()
     from nextlabel.simulation.engine import Engine
     from studies.reproduce import STUDIES, check

@@ -29,6 +29,7 @@ symbol    code      shape        meaning
 n_k       at        (R,)         arrivals left at which values are known, rising from 0; linear in between
 k_j       level     (J,)         multiples of one path of prices, rising
 V_j(s,n)  value     (R, C, J)    value of a task in state s with n arrivals left, at k_j times the path
+s2_j(s,n) variance  (R, C, J)    variance of the labels that such a task will still take at k_j times the path
 P_j(n)    charge    (R, J)       k_j times the sum of the path's last n prices
 --        column    (states,)    where a state stands among the C, -1 past the edge of the sweep
 --        up        (C,)         the same task with one more label in flight, -1 where none is offered
@@ -36,11 +37,14 @@ P_j(n)    charge    (R, J)       k_j times the sum of the path's last n prices
 
     F_j = sum over tasks of V_j(s_x, n) + P_j(n)
 
-is the bound of the campaign at level k_j, convex in k_j. Its slope is the labels left less those that the tasks would
-buy at that level: the level that clears is where it is 0. What tasks will buy is not certain, so the level is where the
-slope is UNCERTAIN sqrt(n) z labels, z one of the quantiles SPREAD of a normal variable. The score of a state is the
-mean over these levels of its advantage V_j(w + 1, n - 1) - V_j(w, n - 1).
-Guarantee: none of optimality. Cost: J multiply-adds for each non-empty group.
+is the bound of the campaign at level k_j, convex in k_j. Its slope, in units of the path's mean price, is n - D_j: the
+labels left less those that the tasks would take at that level. What they will take is a sum of independent numbers with
+mean D_j and variance S_j^2, the sum of s2_j: the level that will clear in the end is below k_j if they take at most n,
+
+    P(level <= k_j) = Phi((n - D_j) / S_j)                                      (docs/theory.md, section 12).
+
+The score of a state is the mean over these levels of its advantage V_j(w + 1, n - 1) - V_j(w, n - 1).
+Guarantee: none of optimality. Cost: 2 J multiply-adds for each non-empty group.
 """
 
 from __future__ import annotations
@@ -55,14 +59,6 @@ from nextlabel.kernels.events import uniform
 from nextlabel.kernels.inputs import TIED
 from nextlabel.kernels.jit import jit, uncounted
 
-#: Quantiles of the standard normal distribution at 1/18, 3/18 .. 17/18, and the standard deviation of what the tasks
-#: will buy, in square roots of the labels left: from 0.1 to 0.3 is alike, at 1 many labels in flight are given worse.
-SPREAD = (
-    -1.5932188180, -0.9674215661, -0.5894557978, -0.2822161470, 0.0,
-    0.2822161470, 0.5894557978, 0.9674215661, 1.5932188180,
-)  # fmt: skip
-UNCERTAIN = 0.2
-
 
 class LevelTables(NamedTuple):
     """Values of all states at several levels of the prices."""
@@ -70,6 +66,7 @@ class LevelTables(NamedTuple):
     at: Floats
     level: Floats
     value: Floats
+    variance: Floats
     charge: Floats
     column: Ints
     up: Ints
@@ -78,8 +75,8 @@ class LevelTables(NamedTuple):
 
 #: For policies that have none.
 NO_LEVELS = LevelTables(
-    np.zeros(0), np.zeros(0), np.zeros((0, 0, 0)), np.zeros((0, 0)), np.zeros(0, dtype=np.int64),
-    np.zeros(0, dtype=np.int64), 0.0,
+    np.zeros(0), np.zeros(0), np.zeros((0, 0, 0)), np.zeros((0, 0, 0)), np.zeros((0, 0)),
+    np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), 0.0,
 )  # fmt: skip
 
 
@@ -95,31 +92,30 @@ def clearing_levels(tables: LevelTables, active: Ints, count: Ints, n: float, wo
     """weight[j] = chance of level j; return the mean of the prices to come. ``work`` (J,) is written over."""
     J = tables.level.shape[0]
     k, share = place_of(tables.at, n)
-    column, value, charge, level = tables.column, tables.value, tables.charge, tables.level
+    column, value, variance, charge, level = tables.column, tables.value, tables.variance, tables.charge, tables.level
     for j in range(J):
         work[j] = charge[k, j] + share * (charge[k + 1, j] - charge[k, j])
+        weight[j] = 0.0
     path = work[0] / level[0]
+    if path <= 0.0:
+        weight[0] = 1.0
+        return 0.0
     for g in range(active[-1]):
         c = column[active[g]]
         if c >= 0:
             low, high = count[active[g]] * (1.0 - share), count[active[g]] * share
             for j in range(J):
                 work[j] += low * value[k, c, j] + high * value[k + 1, c, j]
+                weight[j] += low * variance[k, c, j] + high * variance[k + 1, c, j]
+    mean, below = 0.0, 0.0
     for j in range(J):
-        weight[j] = 0.0
-    if path <= 0.0:
-        weight[0] = 1.0
-        return 0.0
-    spread = UNCERTAIN * path / math.sqrt(n)
-    mean, j, each = 0.0, 0, 1.0 / len(SPREAD)
-    slope = (work[1] - work[0]) / (level[1] - level[0])
-    for z in SPREAD:
-        while slope < z * spread and j < J - 1:
-            j += 1
-            if j < J - 1:
-                slope = (work[j + 1] - work[j]) / (level[j + 1] - level[j])
-        weight[j] += each
-        mean += each * level[j]
+        chance = 1.0
+        if j < J - 1:
+            spare = n * (work[j + 1] - work[j]) / ((level[j + 1] - level[j]) * path)
+            spread = math.sqrt(weight[j] + weight[j + 1] + 1e-12)  # of both ends: sqrt(2) times their mean's
+            chance = max(below, 0.5 + 0.5 * math.erf(spare / spread))
+        weight[j], below = chance - below, chance
+        mean += weight[j] * level[j]
     price: float = mean * path / n
     return price
 

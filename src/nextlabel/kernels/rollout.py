@@ -42,7 +42,7 @@ V_0       worth     (W + 2, N)     P^j R: what the task is worth after j more la
 
 Without a deadline the term of an arrival is the sum over all tasks of what one more label could add at best, minus
 A - lam of the label given (plus lam if none was), with A the advantage of one more label and lam the price of this
-arrival (``simulation.gap``).
+arrival (``policies.gap``).
 
 Before a deadline V solves the equation of ``horizon.integrate``; V_0 is the value without another label, and
 
@@ -173,7 +173,7 @@ def spent_loss(gap: TimedGap, node: Ints, flight: Ints, active: Ints, count: Int
 
 
 class GapTables(NamedTuple):
-    """Tables of ``simulation.gap`` for the martingale estimate of the gap; no prices and no layers switch it off."""
+    """Tables of ``policies.gap`` for the martingale estimate of the gap; no prices and no layers switch it off."""
 
     best: Floats  # (R, core)
     gain: Floats

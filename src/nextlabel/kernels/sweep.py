@@ -233,6 +233,45 @@ def sweep_rows(
 
 
 @jit
+def sweep_demand(
+    lattices: Lattices, grid: Grid, steps: Stencils, prices: Floats, kept: Ints, closed: bool, block: Block,
+    V: Floats, S: Floats,
+) -> None:  # fmt: skip
+    """As ``sweep_rows``: V, and the variance S of the labels that a task will still take; past the edge it is 0.
+
+    The mean of their square is Q(w,n) = (r [1 + 2 N + Q](w+1,n-1) + mu w sum_j p_j Q(child_j,w-1,n)) / q if it takes.
+    """
+    child, prob, off, P = lattices.child, lattices.prob[0], grid.off, prices.shape[1]
+    Q = np.zeros_like(block.N)
+    k = 0
+    for n in range(kept[-1] + 1):
+        price, new, old, V_last, N_last = (
+            prices[max(n - 1, 0)],
+            Q[n % 2],
+            Q[1 - n % 2],
+            block.V[1 - n % 2],
+            block.N[1 - n % 2],
+        )
+        next_row(lattices, grid, steps, price, n, closed, block)
+        for w in range((grid.W + 1) if n > 0 else 0):
+            open_ = lattices.first[grid.C - w] if w < grid.W else 0
+            x, y = steps.arrived[w, 0, 0], steps.returned[w, 0, 0]
+            for i in range(lattices.first[grid.C - w + 1]):
+                s, u = off[w] + i, off[w + 1] + i
+                if i >= open_ and not closed:
+                    new[s] = block.N[n % 2, s] ** 2
+                    continue
+                for p in range(P):
+                    takes = i < open_ and V_last[u, p] - price[p] >= V_last[s, p]
+                    new[s, p] = x * (1.0 + 2.0 * N_last[u, p] + old[u, p] if takes else old[s, p])
+                if w > 0:
+                    add_children(child, prob, i, y, new, off[w - 1], P, new[s])
+        if kept[k] == n:
+            V[k], S[k] = block.V[n % 2], np.maximum(new - block.N[n % 2] ** 2, 0.0)
+            k += 1
+
+
+@jit
 def sweep_until(
     lattices: Lattices, grid: Grid, steps: Stencils, prices: Floats, U: int, enough: Floats, closed: bool,
     block: Block, out: Floats,

@@ -1,16 +1,20 @@
-"""The default policy for workers who are alike: what a label adds at the price that clears, whatever the load.
+"""The default policy for workers who are alike: of two rules, the one that does better on the problem at hand.
 
-    score = E[ V(i, w+1, n-1) - V(i, w, n-1) ]  over the price of the labels to come, which is not certain.
+One is the index. The other knows what waiting costs, whatever the load:
+
+    score = E[ V(i, w+1, n-1) - V(i, w, n-1) ]  over the price that will clear in the end, which is not certain.
 
 The relaxed problem is solved once for a *path* of prices, one for each arrival. Which multiple of that path clears, so
 that the tasks as they stand would buy just the labels that are left, is found anew at every arrival, from values that
 are tabulated at several levels (``kernels.choice``). At one level nearly all states that want a label tie where waiting
-is free. But what tasks will still want is random, and so is the level: a state that is worth a label only while labels
-are cheap falls behind one that is worth it at any price. With few labels in flight tasks are then ordered as by the
-index; with many, waiting is not free, advantages differ, and prices decide as in ``lagrangian`` and ``resolve``. What
-is still tied goes to the largest no-delay index, then to the lowest state.
-With a deadline the labels left are those that workers will come for, and what is in flight then is lost. With more
-kinds of tasks than tables can hold it is the index policy.
+is free. But what tasks will still take is random, with a variance that is tabulated too, and so is the level: a state
+that is worth a label only while labels are cheap falls behind one that is worth it at any price (docs/theory.md,
+section 12). What is still tied goes to the largest no-delay index, then to the lowest state.
+
+Few labels before the end the normal law of that sum is poor, and where nothing is in flight the index is then better by
+some hundredths of a percent. Which rule is better for a problem is measured: both play the same campaigns beforehand.
+With a deadline the labels left are those that workers will come for, what is in flight then is lost, and nothing is
+tried, because index tables take minutes. With more kinds of tasks than tables can hold it is the index policy.
 
 The values come from a problem no larger than it needs to be:
 
@@ -29,7 +33,8 @@ arrivals and few labels in flight. Values are kept for every n up to DENSE f, th
 With a deadline as many labels are given out as workers are expected before it, and the labels left are the time left;
 labels in flight at the deadline are lost. Rates that vary count through the workers that come, one after another.
 Guarantee: without a deadline every value is an upper bound at its own prices (``kernels.sweep``) for the problem
-that is swept; with one the edge takes no more labels. Cost: a solve for the path, then J sweeps.
+that is swept; with one the edge takes no more labels.
+Cost: a solve for the path, J sweeps, the index, and twice TRIED arrivals played.
 """
 
 from __future__ import annotations
@@ -42,19 +47,25 @@ import numpy as np
 from nextlabel.arrays import Floats, Ints
 from nextlabel.kernels.choice import LevelTables
 from nextlabel.kernels.inputs import make_grid
-from nextlabel.kernels.sweep import fill_edges, new_block, no_deadline, sweep_rows
+from nextlabel.kernels.sweep import fill_edges, new_block, no_deadline, sweep_demand
 from nextlabel.policies.base import Policy, ScoreTables, Setting
+from nextlabel.policies.gap import gap_tables
+from nextlabel.policies.index import Index
 from nextlabel.policies.lagrangian import endless, no_delay_scores
+from nextlabel.policies.rollout_arrays import Rollout, join_scores, make_problem_arrays
 from nextlabel.problem.problem import Problem, in_units
 from nextlabel.problem.tasks import fresh_groups, stack_classes
+from nextlabel.solve.bound import upper_bound
 from nextlabel.solve.per_arrival import PriceSolver
 from nextlabel.solve.progress import Progress
 from nextlabel.solve.truncation import Cut, arrivals_by_time, make_cut, state_columns
 
 #: Labels in flight and arrivals of the problem that is solved, at most; fewer arrivals if the states are many.
 MOST_IN_FLIGHT, MOST_ARRIVALS, LEAST_ARRIVALS, MOST_WORK = 64.0, 1024, 96, 500_000
-#: Levels, from the lowest to the highest multiple of the path.
-LEVELS, LOWEST, HIGHEST = 32, 0.1, 6.0
+#: Levels, closest around 1, the most of their logarithm, and how much wider they are apart at the ends.
+LEVELS, HIGHEST, WIDER = 32, 6.0, 3.0
+#: Arrivals for which each rule is tried, in so many campaigns at least, and the seed.
+TRIED, FEWEST, SEED = 200_000, 20, 1
 #: A price that is 0 has no multiples: prices are at least this share of what labels can add to a task.
 LEAST_PRICE = 1e-6
 #: Rows of the tables: every one of the last DENSE arrivals, then at steps of 1/STEPS of the arrivals left.
@@ -65,9 +76,11 @@ DENSE, STEPS = 32, 16
 class PriceLevels:
     """Values at several levels of the prices, and where states stand; in the unit of the problem's rewards."""
 
+    small: Problem
     at: Floats
     level: Floats
     value: Floats
+    variance: Floats
     charge: Floats
     first: Ints
     node_of: Ints
@@ -91,21 +104,21 @@ def price_levels(problem: Problem, progress: Progress | None = None) -> PriceLev
     stack = stack_classes(classes, cut.depth, arrivals)
     grid = make_grid(stack.first, cut.cap, cut.flight)
     path = np.maximum(found.at(left), LEAST_PRICE * float(stack.spread.max()))
-    level = np.geomspace(LOWEST, HIGHEST, LEVELS)
+    level = HIGHEST ** (np.sinh(WIDER * np.linspace(-1.0, 1.0, LEVELS)) / np.sinh(WIDER))
     rows = stored_rows(arrivals)
     value = np.empty((len(classes), len(rows), grid.states, LEVELS))
-    labels = np.empty(value.shape[1:])
+    variance = np.empty_like(value)
     steps = no_deadline(small.peak_rate, 1.0, grid.W)._replace(x=np.array([1.0 - sure]))
     paid = path[::-1, None] * level + small.label_cost
     for b in range(len(classes)):
         one, block = stack.one(b), new_block(grid.states, 1, LEVELS)
         fill_edges(one, grid, paid.min(axis=0), block)
-        sweep_rows(one, grid, steps, paid, rows, sure < 1.0, block, value[b], labels)
+        sweep_demand(one, grid, steps, paid, rows, sure < 1.0, block, value[b], variance[b])
         if progress is not None:
             progress((b + 1) / len(classes))
     total = scale * np.concatenate([[0.0], np.cumsum(path[::-1])])[rows]
     at = np.asarray(scale * rows, dtype=np.float64)
-    return PriceLevels(at, level, value, total[:, None] * level, stack.first, stack.node_of, cut)
+    return PriceLevels(small, at, level, value, variance, total[:, None] * level, stack.first, stack.node_of, cut)
 
 
 def labels_given(problem: Problem) -> tuple[float, float, float]:
@@ -140,7 +153,6 @@ class Auto(Policy):
 
     name = "auto"
     in_flight = "all of it"
-    random_ties = False
     tied = 1e-7
     priced = True
     by_table = False
@@ -151,13 +163,37 @@ class Auto(Policy):
         self.progress = progress
 
     def scores(self, setting: Setting) -> list[ScoreTables]:
-        """Values at several levels of the prices, of all classes in the first; the no-delay index for ties."""
+        """The tables of the rule that does better; before a deadline, those of the levels."""
         problem, unit = in_units(setting.problem)
         merged, kind = merge_classes(problem)
         priced = price_levels(merged, self.progress)
-        static = no_delay_scores(endless(merged), setting, priced.cut)
-        tables = level_tables(setting, priced, kind, unit)
-        return [ScoreTables(unit * static[k], levels=tables if c == 0 else None) for c, k in enumerate(kind)]
+        levels = level_scores(setting, merged, priced, kind, unit)
+        if problem.finite:
+            return levels
+        if max(problem.budget, problem.tasks) * FEWEST <= TRIED:
+            index = Index().scores(setting)
+            return index if self.is_behind(setting, levels, index) else levels
+        scale = priced.at[-1] / priced.small.budget
+        small = Setting.of(priced.small, setting.depth, setting.flight)
+        priced = replace(priced, at=priced.at / scale, charge=priced.charge / scale)
+        tried = level_scores(small, merged, priced, np.arange(len(merged.classes)), 1.0)
+        return Index().scores(setting) if self.is_behind(small, tried, Index().scores(small)) else levels
+
+    def is_behind(self, setting: Setting, *rules: list[ScoreTables]) -> bool:
+        """Whether the first rule has the larger mean gap in campaigns that both play with the same chances."""
+        gap, _ = gap_tables(setting, upper_bound(setting.problem))
+        arrays = make_problem_arrays(setting, True)
+        count = max(TRIED // max(setting.problem.budget, setting.problem.tasks, FEWEST), 1)
+        plays = (Rollout(arrays, join_scores(setting, self, rule), gap=gap).play(SEED, 0, count)[0] for rule in rules)
+        first, second = (float(out[:, 0, 3].mean()) for out in plays)
+        return second < first - 1e-9 * abs(first)
+
+
+def level_scores(setting: Setting, merged: Problem, priced: PriceLevels, kind: Ints, unit: float) -> list[ScoreTables]:
+    """Values at several levels of the prices, of all classes in the first; the no-delay index for ties."""
+    static = no_delay_scores(endless(merged), setting, priced.cut)
+    tables = level_tables(setting, priced, kind, unit)
+    return [ScoreTables(unit * static[k], levels=tables if c == 0 else None) for c, k in enumerate(kind)]
 
 
 def merge_classes(problem: Problem) -> tuple[Problem, Ints]:
@@ -184,6 +220,7 @@ def level_tables(setting: Setting, priced: PriceLevels, kind: Ints, unit: float)
         at=priced.at,
         level=priced.level,
         value=np.ascontiguousarray(unit * np.concatenate(list(priced.value), axis=1)),
+        variance=np.concatenate(list(priced.variance), axis=1),
         charge=unit * priced.charge,
         column=np.concatenate([np.where(known >= 0, known + k * states, -1) for k in kind], axis=1).ravel(),
         up=np.concatenate([np.where(up >= 0, up + k * states, -1) for k in range(kinds)]),

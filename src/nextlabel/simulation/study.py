@@ -46,6 +46,7 @@ from nextlabel.kernels.rollout import (
 )
 from nextlabel.notebook import interval_picture, table_html
 from nextlabel.policies.base import Policy, ScoreTables, Setting
+from nextlabel.policies.gap import gap_tables
 from nextlabel.policies.lagrangian import Resolve, Solved
 from nextlabel.policies.registry import make_policy
 from nextlabel.policies.rollout_arrays import (
@@ -63,7 +64,6 @@ from nextlabel.reporting.artifacts import Row, manifest
 from nextlabel.reporting.report import Report, Table, text_table
 from nextlabel.reporting.style import BLUE, RED, drawing, finish
 from nextlabel.simulation.engine import Chunk, Engine, run_chunks
-from nextlabel.simulation.gap import gap_tables
 from nextlabel.simulation.ranked_tasks import RankedCampaigns, ranked_tables
 from nextlabel.solve.bound import Bound, upper_bound
 from nextlabel.solve.progress import Progress, part

@@ -172,7 +172,7 @@ def chord_shares(p: Floats, low: Floats, high: Floats) -> Floats:
 
 
 def mean_errors(pattern: TaskClass, strength: float, p: Floats, mean: Floats, cell: Ints) -> Floats:
-    """By how much V(mean) can be above V(p), on average over tasks of one cell whose scores have that mean."""
+    """(2, C): by how much V(mean) can be above V(p), with either row summed over all tasks of a cell, not in turns."""
     ends, own, step = log_beta(strength, mean), log_beta(strength, p), p - mean[cell]
     information = strength**2 * (polygamma(1, strength * mean) + polygamma(1, strength * (1.0 - mean)))
     with np.errstate(all="ignore"):
@@ -180,8 +180,7 @@ def mean_errors(pattern: TaskClass, strength: float, p: Floats, mean: Floats, ce
         square = np.expm1(ends[cell] + log_beta(strength, 2.0 * p - mean[cell]) - 2.0 * own)
         square += step * (step * information[cell] - 2.0 * strength * apart)
     off = _root(strength, square, own) * payoff(pattern, strength, mean)[cell]
-    off = np.minimum(off, at_stake(pattern, strength, p))
-    return np.asarray(np.where(step == 0.0, 0.0, off), dtype=np.float64)
+    return np.where(step == 0.0, 0.0, np.stack([off, at_stake(pattern, strength, p)]))
 
 
 def _mean_log_odds(strength: float, p: Floats) -> Floats:
@@ -300,7 +299,8 @@ def group_scores(scores: Scored, grid: Floats) -> AroundScores:
     above = below = 0.0
     if scores.strength is not None:
         above = float(scores.tasks @ chord_errors(scores.pattern, scores.strength, scores.p, grid, cell))
-        below = float(scores.tasks @ mean_errors(scores.pattern, scores.strength, scores.p, mean, cell))
+        rows = scores.tasks * mean_errors(scores.pattern, scores.strength, scores.p, mean, cell)
+        below = float(np.minimum(*(_sums(cell, row, len(grid) - 1) for row in rows)).sum())
     # Sums are rounded: a task counts, or its score stands, by so much too little or too much.
     steep = 2.0 + (scores.strength or 1.0) ** 0.5
     rounded = 4.0 * EPS * scores.total * len(scores.p) * steep * scores.pattern.reward.largest

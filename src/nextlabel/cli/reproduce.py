@@ -51,7 +51,9 @@ def reproduce(
     replications: Annotated[
         int | None, whole("--replications", "N", 2, "1000", "Replications. Default: the study's own number.")
     ] = None,
-    tasks: Annotated[int | None, whole("--tasks", "K", 2, "100", "For delay and auto: only this number of tasks.")] = None,
+    tasks: Annotated[
+        int | None, whole("--tasks", "K", 2, "100", "For delay and auto: only this number of tasks.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Run a study again: a figure, a table (CSV) and a manifest for each."""

@@ -11,7 +11,7 @@ ENV HOME=/var/lib/nextlabel
 WORKDIR /opt/nextlabel
 COPY pyproject.toml constraints.txt README.md LICENSE ./
 COPY src ./src
-RUN pip install --no-cache-dir -c constraints.txt ".[service,postgres,data,learn]"
+RUN pip install --no-cache-dir -c constraints.txt ".[service,postgres,data,excel,learn]"
 
 RUN mkdir -p /var/lib/nextlabel /var/cache/nextlabel && chown 65534:65534 /var/lib/nextlabel /var/cache/nextlabel
 USER 65534:65534

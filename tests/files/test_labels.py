@@ -469,7 +469,7 @@ def test_files_that_are_not_what_they_should_be(tmp_path: Path) -> None:
         ("x.csv.gz", gzip.compress(SMALL.encode())[:-9], "cannot be unpacked"),
         ("x.parquet", SMALL.encode(), "cannot be read as Parquet"),
         ("x.json", "[ä]".encode("latin-1"), "not UTF-8"),
-        ("x.xlsx", b"PK\x03\x04", "is a workbook"),
+        ("x.xlsx", b"PK\x03\x04", "cannot be read as a workbook"),
     ):
         (tmp_path / name).write_bytes(content)
         with pytest.raises(FileFormatError, match=message) as caught:

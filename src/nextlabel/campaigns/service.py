@@ -169,7 +169,13 @@ class CampaignService:
         self, id: str, tasks: Iterable[Any], batch: str | None = None, progress: Progress | None = None
     ) -> Added:
         """Tasks as tables (``campaign.new_tasks``), all of them or none; others are not kept waiting by many."""
-        some, more = _first_tasks(read_tasks(self.store.row(id).config, tasks))
+        return self.add_checked(id, read_tasks(self.store.row(id).config, tasks), batch, progress)
+
+    def add_checked(
+        self, id: str, tasks: Iterable[NewTask], batch: str | None = None, progress: Progress | None = None
+    ) -> Added:
+        """The same, with tasks that have been checked."""
+        some, more = _first_tasks(tasks)
         added = self._add(id, some, more, batch, progress)
         self.warm(id)
         return added

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, fields
 from itertools import islice
-from typing import IO, TYPE_CHECKING, Annotated, Any, Literal
+from typing import IO, TYPE_CHECKING, Annotated, Any, Literal, TextIO, cast
 
 import typer
 
@@ -50,7 +50,7 @@ from nextlabel.cli.options import (
 from nextlabel.cli.output import answer, checked_file, print_json, print_table, say, say_read, working
 from nextlabel.cli.serve import needs_service
 from nextlabel.errors import InputError, UnavailableError
-from nextlabel.files.write import export_text, whole_file
+from nextlabel.files.write import export_text, whole_file, write_workbook
 from nextlabel.prose import counted, has_password, listed, without_passwords
 
 if TYPE_CHECKING:
@@ -409,7 +409,7 @@ def change(
     answer(as_json, fields_of(row), f"{sentence}.{said}")
 
 
-Form = Literal["csv", "jsonl"]
+Form = Literal["csv", "jsonl", "xlsx"]
 Row = dict[str, Any]
 
 
@@ -540,7 +540,7 @@ def export(
         int | None, whole("--limit", "N", 1, "1000", "With --rows events: at most this many. Default: all.")
     ] = None,
     save: Annotated[str | None, text("--save", "FILE", "Write to this file. Default: stdout.")] = None,
-    form: Annotated[Form, typer.Option("--format", help="One CSV row or one JSON object per row.")] = "csv",
+    form: Annotated[Form, typer.Option("--format", help="CSV, one JSON object per row, or Excel.")] = "csv",
     db: Db = DB,
     as_json: Json = False,
 ) -> None:
@@ -557,6 +557,8 @@ def export(
     if rows != "events":
         refuse_idle(context, ["after", "limit"], "--rows events")
     target = None if save is None else checked_file("--save", save)
+    if form == "xlsx" and target is None:
+        raise InputError("a workbook is not written to stdout.", "Give --save FILE.")
     with service_at(db) as service:
         if rows == "labels":
             header, table = _labels(service, id, unanswered, dropped)
@@ -595,7 +597,7 @@ def _results(service: CampaignService, id: str, form: Form) -> tuple[list[str], 
     """The columns of a file, and one object per task; its payload last, in CSV the columns that it came with."""
     from nextlabel.campaigns.frames import ResultTable, result_table
 
-    whole = form == "csv"
+    whole = form != "jsonl"
     table = result_table(service, id) if whole else ResultTable(service.store.row(id).config.answer_type, ())
     rows = (
         {**dict(zip(table.header, table.cells(one), strict=whole)), **({} if whole else {"payload": one.payload})}
@@ -624,6 +626,12 @@ def _workers(service: CampaignService, id: str) -> tuple[list[str], Iterator[Row
 def _write(header: Sequence[str], rows: Iterable[Row], stream: IO[str], form: Form) -> int:
     """Write all rows; return how many."""
     written = 0
+    if form == "xlsx":
+        table = [
+            [json.dumps(row[name]) if isinstance(row[name], dict) else row[name] for name in header] for row in rows
+        ]
+        write_workbook(cast("TextIO", stream).buffer, [header, *table])
+        return len(table)
     if form == "csv":
         stream.write(export_text([header]))
     for row in rows:

@@ -1,7 +1,8 @@
 """The one reader of tables: a path, an open file (text, JSON, Parquet), a data frame, or columns by name.
 
 The format follows from the name where its ending is known (``.csv``, ``.tsv``, ``.txt``, ``.jsonl``, ``.ndjson``,
-``.json``, ``.parquet``, each also packed as ``.gz``), else from the first bytes.
+``.json``, ``.parquet``, ``.xlsx``, each also packed as ``.gz``), else from the first bytes. Of a workbook the first
+sheet is read (openpyxl, the extra ``excel``), as if it had been saved as CSV.
 
 **Text**: one row per line or more, cells separated by commas, semicolons, tabs or bars. The delimiter is the one under
 which the rows at the start have as many cells as the header, and at least two; where several do, the one that makes
@@ -30,11 +31,14 @@ import json
 import os
 import re
 import shutil
+import warnings
+import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from io import StringIO, TextIOWrapper
+from datetime import datetime, time
+from io import BytesIO, StringIO, TextIOWrapper
 from itertools import chain, islice
 from operator import itemgetter
 from pathlib import Path
@@ -48,15 +52,15 @@ if TYPE_CHECKING:
     import narwhals as nw
     from narwhals.typing import IntoDataFrame
 
-Format = Literal["csv", "jsonl", "json", "parquet"]
+Format = Literal["csv", "jsonl", "json", "parquet", "xlsx"]
 
 #: Formats by the ending of a name.
 ENDINGS: dict[str, Format] = {
     ".csv": "csv", ".tsv": "csv", ".tab": "csv", ".txt": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json",
-    ".parquet": "parquet", ".pq": "parquet",
+    ".parquet": "parquet", ".pq": "parquet", ".xlsx": "xlsx",
 }  # fmt: skip
 JSON_FORMATS = {"jsonl": "JSON lines", "json": "JSON list"}
-ALLOWED = "Give CSV, TSV, JSON lines, a JSON list or Parquet."
+ALLOWED = "Give CSV, TSV, JSON lines, a JSON list, Parquet or Excel (.xlsx)."
 
 #: Bytes read at once, bytes that a line may have, and characters of one JSON value where it is read on its own.
 CHUNK, LONGEST_LINE, LONGEST_VALUE = 1 << 16, 1 << 20, 1 << 20
@@ -68,6 +72,8 @@ SAMPLE, BATCH, PARQUET_BATCH = 1 << 16, 1024, 1 << 14
 
 #: Delimiters with the word for them, in the order in which they are preferred where nothing else decides.
 DELIMITERS = {"\t": "tabs", ";": "semicolons", ",": "commas", "|": "bars"}
+#: Bytes to which a workbook may unpack.
+WORKBOOK = 1 << 28
 #: Bytes to which a Parquet file may unpack, at least and for each byte of it; its rows, the values of one of them, and
 #: the bytes that are unpacked at once.
 UNPACKED, UNPACKED_RATIO, ROWS, VALUES_PER_ROW, SLICE = 1 << 30, 100, 500_000_000, 100_000, 1 << 26
@@ -190,7 +196,7 @@ def format_of(stream: IO[bytes], name: str) -> Format:
     if start.startswith(b"PAR1"):
         return "parquet"
     if start.startswith(b"PK\x03\x04"):
-        raise FileFormatError(f"{name} is a workbook or another packed file.", "Save the sheet as 'CSV UTF-8'.")
+        return "xlsx"
     first = start.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
     return {b"[": "json", b"{": "jsonl"}.get(first, "csv")  # type: ignore[return-value]
 
@@ -208,15 +214,61 @@ def read_table(stream: IO[bytes], name: str, format: Format | None = None) -> Ta
     kind = format or format_of(stream, name)
     if kind == "csv":
         return DelimitedTable(stream, name)
+    if kind == "xlsx":
+        return DelimitedTable(sheet_text(stream, name), name, "Excel")
     if kind == "parquet":
         return ParquetTable(stream, name)
     return JsonTable(list(json_values(stream, name, kind, LONGEST)), name, kind)
 
 
+def sheet_text(stream: IO[bytes], name: str) -> IO[bytes]:
+    """The first sheet of a workbook as CSV, in memory: a workbook unpacks to so much and no more."""
+    try:
+        import openpyxl
+    except ImportError as error:
+        raise InputError(
+            f"{name} is a workbook, which needs the package openpyxl.", "pip install 'nextlabel[excel]', or give CSV."
+        ) from error
+    try:
+        with zipfile.ZipFile(stream) as packed:
+            if sum(one.file_size for one in packed.infolist()) > WORKBOOK:
+                raise FileFormatError(f"{name} unpacks to more than {WORKBOOK >> 20:,} MiB.", "Save the sheet as CSV.")
+        stream.seek(0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about styles and the like
+            rows = (
+                openpyxl.load_workbook(stream, read_only=True, data_only=True).worksheets[0].iter_rows(values_only=True)
+            )
+            out = BytesIO()
+            text = TextIOWrapper(out, encoding="utf-8", newline="")
+            csv.writer(text).writerows([_sheet_cell(cell) for cell in row] for row in rows)
+    except (zipfile.BadZipFile, KeyError, IndexError, ValueError, TypeError, AttributeError, SyntaxError) as error:
+        raise FileFormatError(f"{name} cannot be read as a workbook.", "Save the sheet as 'CSV UTF-8'.") from error
+    text.detach()
+    return out
+
+
+def delimited(stream: IO[bytes], name: str) -> IO[bytes]:
+    """A file that came over the network as text with delimiters: the first sheet of a workbook, or as it is."""
+    kind = uploaded_format(stream, name)
+    if kind == "xlsx":
+        return sheet_text(stream, name)
+    if kind != "csv":
+        raise InputError(f"{name[:100]} is no table with a header.", "Give CSV or Excel (.xlsx).")
+    return stream
+
+
+def _sheet_cell(cell: Any) -> Any:
+    """A cell as people see it in a sheet: whole numbers without a point, days without an hour."""
+    if isinstance(cell, datetime):
+        return cell.date().isoformat() if cell.time() == time() else cell.isoformat(sep=" ")
+    return int(cell) if isinstance(cell, float) and cell.is_integer() and abs(cell) < 1e15 else cell
+
+
 class DelimitedTable:
     """A text table in a stream that can be read again from its start."""
 
-    def __init__(self, stream: IO[bytes], name: str) -> None:
+    def __init__(self, stream: IO[bytes], name: str, format: str = "CSV") -> None:
         self._stream = stream
         self._codec = find_encoding(stream, name)
         with self._opened() as text:
@@ -224,7 +276,7 @@ class DelimitedTable:
         announced = _EXCEL.match(sample)
         self._skip = 0 if announced is None else 1
         delimiter = announced[1] if announced is not None else find_delimiter(sample, len(sample) < SAMPLE)
-        self.report = TableSummary(name, "CSV", SHOWN[self._codec], delimiter)
+        self.report = TableSummary(name, format, SHOWN[self._codec], delimiter)
         with self._opened() as text:
             _, header = self._header(self._reader(text))
         self.columns = [cell.strip() for cell in header]

@@ -71,7 +71,7 @@ class TaskReader:
             self._tasks = self._from_table(FrameTable(source, name))
             return
         kind = format or format_of(source, name)
-        if kind in ("csv", "parquet"):
+        if kind in ("csv", "parquet", "xlsx"):
             self._tasks = self._from_table(read_table(source, name, kind))
         else:
             self.report = TableSummary(name, JSON_FORMATS[kind])

@@ -15,6 +15,8 @@ from nextlabel.errors import InputError
 
 #: What the texts that spreadsheets run begin with, some of them only after blanks that they skip; numbers are harmless.
 _RUN = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+#: Rows of a sheet.
+SHEET_ROWS = 1_048_576
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 
 
@@ -47,6 +49,23 @@ def export_text(rows: Iterable[Sequence[Any]]) -> str:
     A text that a spreadsheet would take for a formula gets an apostrophe before it. Numbers stay as they are.
     """
     return csv_text([_harmless(cell) for cell in row] for row in rows)
+
+
+def write_workbook(stream: IO[bytes], rows: Iterable[Sequence[Any]]) -> None:
+    """Rows as the sheet of a workbook (openpyxl, the extra ``excel``); what others wrote does not run there."""
+    try:
+        from openpyxl import Workbook
+        from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
+    except ImportError as error:
+        raise InputError("a workbook needs the package openpyxl.", "pip install 'nextlabel[excel]', or CSV.") from error
+    book = Workbook(write_only=True)
+    sheet = book.create_sheet()
+    for number, row in enumerate(rows):
+        if number == SHEET_ROWS:
+            raise InputError(f"a sheet has at most {SHEET_ROWS:,} rows.", "Use CSV.")
+        cells = map(_harmless, row)
+        sheet.append([ILLEGAL_CHARACTERS_RE.sub("", one) if isinstance(one, str) else one for one in cells])
+    book.save(stream)
 
 
 def _harmless(cell: Any) -> Any:

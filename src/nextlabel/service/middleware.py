@@ -37,7 +37,7 @@ SECURITY_HEADERS = (
 
 #: Added where browsers come by https: for a year they will not come by http, in which a cookie could be read.
 HSTS = (b"strict-transport-security", b"max-age=31536000")
-_UPLOAD = re.compile(rf"(?:{API})?/campaigns/[^/]+/(?:predictions|features)|{API}/campaigns/[^/]+/tasks|/new")
+_UPLOAD = re.compile(rf"(?:{API})?/campaigns/[^/]+/(?:predictions|features|items)|{API}/campaigns/[^/]+/tasks|/new")
 
 #: An announced body that is too large is still read up to this size, so that its sender sees the response.
 DISCARD_LIMIT = 16 * MIB

@@ -92,14 +92,14 @@ class ResultsQuery(PageQuery):
 
     after: int = Field(-1, ge=-1, le=LARGEST_CURSOR, description="``next`` of the previous page")
     limit: int = Field(1000, ge=1, le=10_000)
-    format: Literal["json", "csv", "jsonl"] = Field("json", description="csv and jsonl: all results")
+    format: Literal["json", "csv", "jsonl", "xlsx"] = Field("json", description="csv, jsonl and xlsx: all results")
 
 
 class LabelsQuery(ResultsQuery):
     """One page of labels, or all of them as a file."""
 
     limit: int = Field(1000, ge=1, le=1000, description="Tasks whose labels are on the page")
-    format: Literal["json", "csv", "jsonl"] = Field("json", description="csv and jsonl: all labels")
+    format: Literal["json", "csv", "jsonl", "xlsx"] = Field("json", description="csv, jsonl and xlsx: all labels")
     unanswered: bool = Field(False, description="Also leases without an answer")
     dropped: bool = Field(False, description="Also labels that were dropped")
 
@@ -108,7 +108,7 @@ class WorkersQuery(QueryParameters):
     """The workers with the most labels."""
 
     limit: int = Field(1000, ge=1, le=10_000)
-    format: Literal["json", "csv", "jsonl"] = Field("json", description="csv and jsonl: all workers")
+    format: Literal["json", "csv", "jsonl", "xlsx"] = Field("json", description="csv, jsonl and xlsx: all workers")
 
 
 class VisitsQuery(QueryParameters):

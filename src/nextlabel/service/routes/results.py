@@ -6,7 +6,8 @@ import asyncio
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, astuple, fields
-from itertools import islice
+from itertools import chain, islice
+from tempfile import TemporaryFile
 from typing import Annotated, Any, Literal, TypeVar
 
 from anyio import to_thread
@@ -17,7 +18,7 @@ from nextlabel.campaign.results import GivenLabel, given_labels
 from nextlabel.campaigns import service
 from nextlabel.campaigns.frames import result_table
 from nextlabel.errors import BusyError
-from nextlabel.files.write import export_text
+from nextlabel.files.write import export_text, write_workbook
 from nextlabel.service.app_state import app_state
 from nextlabel.service.auth import CampaignId
 from nextlabel.service.models import (
@@ -33,28 +34,33 @@ from nextlabel.service.models import (
 )
 from nextlabel.service.openapi import Responses, problems
 
+FileFormat = Literal["csv", "jsonl", "xlsx"]
 T = TypeVar("T")
 
 #: Rows that are streamed together.
 CHUNK = 500
-_TYPES = {"csv": "text/csv; charset=utf-8", "jsonl": "application/x-ndjson"}
+_TYPES = {
+    "csv": "text/csv; charset=utf-8", "jsonl": "application/x-ndjson",
+    "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+}  # fmt: skip
 
 
 def page_or_file(page: Any) -> Responses:
     """The documentation of a reply that is one page of JSON, or a file."""
     text = {"schema": {"type": "string"}}
-    return {200: {"model": page, "content": {"text/csv": text, "application/x-ndjson": text}}}
+    binary = {"schema": {"type": "string", "format": "binary"}}
+    return {200: {"model": page, "content": {"text/csv": text, "application/x-ndjson": text, _TYPES["xlsx"]: binary}}}
 
 
 def file_response(
     name: str,
-    format: Literal["csv", "jsonl"],
+    format: FileFormat,
     rows: Iterable[T],
     header: Sequence[str],
     cells: Callable[[T], Sequence[Any]],
 ) -> StreamingResponse:
     """All rows (dataclasses) as a file: a line of ``cells`` below a ``header``, or one JSON object for each."""
-    lines = _csv(rows, header, cells) if format == "csv" else _jsonl(rows)
+    lines = _jsonl(rows) if format == "jsonl" else {"csv": _csv, "xlsx": _sheet}[format](rows, header, cells)
     attached = {"content-disposition": f'attachment; filename="{name}.{format}"'}
     return StreamingResponse(lines, media_type=_TYPES[format], headers=attached)
 
@@ -68,6 +74,13 @@ def _csv(rows: Iterable[T], header: Sequence[str], cells: Callable[[T], Sequence
     yield export_text([header]).encode()
     for chunk in _chunks(rows):
         yield export_text(cells(row) for row in chunk).encode()
+
+
+def _sheet(rows: Iterable[T], header: Sequence[str], cells: Callable[[T], Sequence[Any]]) -> Iterator[bytes]:
+    with TemporaryFile() as file:
+        write_workbook(file, chain([header], map(cells, rows)))
+        file.seek(0)
+        yield from iter(lambda: file.read(1 << 16), b"")
 
 
 def _chunks(rows: Iterable[T]) -> Iterator[list[T]]:

@@ -41,7 +41,7 @@ from nextlabel.campaigns.certificate import Certificate
 from nextlabel.campaigns.imports import ImportStatus, imports_of
 from nextlabel.campaigns.jobs import Jobs
 from nextlabel.errors import ConflictError, FileFormatError, GoneError, NotFoundError
-from nextlabel.files.tables import DelimitedTable
+from nextlabel.files.tables import DelimitedTable, delimited
 from nextlabel.files.tasks import check_names
 from nextlabel.service.app_state import AppState
 from nextlabel.service.links import LinkSigner
@@ -259,6 +259,7 @@ class UploadedFiles:
 
     def keep(self, file: IO[bytes], name: str) -> UploadedFile:
         """Read and keep a file; raises FileFormatError if it is not a table."""
+        file = delimited(file, name)
         table = DelimitedTable(file, "the file")
         check_names(table.columns, "the file")
         first: list[list[str]] = []

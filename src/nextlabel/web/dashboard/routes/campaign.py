@@ -6,7 +6,8 @@ import json
 from codecs import BOM_UTF8
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from functools import partial
+from typing import Annotated, Any
 from urllib.parse import urlencode
 
 from anyio import to_thread
@@ -15,6 +16,7 @@ from starlette.datastructures import UploadFile
 from starlette.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
 
 from nextlabel.campaign.commands import SAMPLE, Commands
+from nextlabel.campaign.replies import Added
 from nextlabel.campaign.results import results_of
 from nextlabel.campaign.rows import CampaignRow
 from nextlabel.campaign.settings import ALL, CampaignSettings, columns_of, is_shown, looks_personal, shown_payload
@@ -24,7 +26,8 @@ from nextlabel.campaigns.service import CampaignService
 from nextlabel.campaigns.worker_reports import report_of
 from nextlabel.errors import InputError, NotFoundError
 from nextlabel.files.columns import with_point
-from nextlabel.files.tables import uploaded_format
+from nextlabel.files.predictions import read_predictions
+from nextlabel.files.tables import delimited, uploaded_format
 from nextlabel.files.tasks import TaskReader
 from nextlabel.service.app_state import app_state
 from nextlabel.service.auth import CampaignId, Rights
@@ -32,10 +35,11 @@ from nextlabel.service.middleware import principal_of
 from nextlabel.service.models import LabelsQuery, ResultsQuery, WorkersQuery
 from nextlabel.service.prefix import prefixed
 from nextlabel.service.routes.campaigns import current_row, row_after
-from nextlabel.service.routes.results import labels, results
+from nextlabel.service.routes.results import FileFormat, labels, results
 from nextlabel.service.routes.workers import show_workers
 from nextlabel.web.dashboard.access import GuardedRoute, rights_of, when_refused
 from nextlabel.web.dashboard.formatting import plural, reason_of, title_of
+from nextlabel.web.dashboard.routes.create import read_items
 from nextlabel.web.dashboard.setting_form import (
     SettingField,
     changed_settings,
@@ -103,10 +107,24 @@ async def numbers_page() -> Response:
 
 
 @router.get("/campaigns/{campaign}")
-async def campaign_page(campaign: CampaignId, request: Request, before: Cursor = None) -> Response:
-    """One campaign."""
+async def campaign_page(
+    campaign: CampaignId,
+    request: Request,
+    before: Cursor = None,
+    added: Count = None,
+    known: Count = 0,
+    alike: Count = 0,
+    known_answers: Count = None,
+) -> Response:
+    """One campaign; the numbers are those of items that a form has just added."""
     row = await _row(request, campaign)
-    return await to_thread.run_sync(campaign_page_response, dashboard_state(request), row, rights_of(request), before)
+    done: list[str] = []
+    if added is not None:
+        done = [f"{plural(added, 'item')} added.", *Added(added, known or 0, row.tasks, alike or 0).notes()]
+    if known_answers is not None:
+        done = [f"{plural(known_answers, 'known answer')} new or corrected."]
+    respond = partial(campaign_page_response, dashboard_state(request), row, rights_of(request), before)
+    return await to_thread.run_sync(lambda: respond(done=" ".join(done)))
 
 
 @router.get("/campaigns/{campaign}/live")
@@ -119,20 +137,20 @@ async def live(
 
 
 @router.get("/campaigns/{campaign}/results.{format}")
-def download(campaign: CampaignId, format: Literal["csv", "jsonl"], request: Request) -> Response:
+def download(campaign: CampaignId, format: FileFormat, request: Request) -> Response:
     """Download all results, in the API's formats."""
     return _for_spreadsheets(results(campaign, request, ResultsQuery.model_validate({"format": format})))
 
 
 @router.get("/campaigns/{campaign}/labels.{format}")
-def download_labels(campaign: CampaignId, format: Literal["csv", "jsonl"], request: Request) -> Response:
+def download_labels(campaign: CampaignId, format: FileFormat, request: Request) -> Response:
     """Download every worker's answers, those that were dropped too, in the API's formats."""
     query = LabelsQuery.model_validate({"format": format, "dropped": True})
     return _for_spreadsheets(labels(campaign, request, query))
 
 
 @router.get("/campaigns/{campaign}/workers.{format}")
-def download_workers(campaign: CampaignId, format: Literal["csv", "jsonl"], request: Request) -> Response:
+def download_workers(campaign: CampaignId, format: FileFormat, request: Request) -> Response:
     """Download what each worker did and is owed, in the API's formats."""
     return _for_spreadsheets(show_workers(campaign, request, WorkersQuery.model_validate({"format": format})))
 
@@ -157,8 +175,9 @@ def campaign_page_response(
     before: int | None = None,
     problem: str = "",
     status: int = 200,
+    done: str = "",
 ) -> Response:
-    """The page of a campaign, with a message about a problem if there is one."""
+    """The page of a campaign, with a message about a problem or about what was done if there is one."""
     version = dashboard.version(row)  # before the view: what arrives in between is new to the page
     view = campaign_view(dashboard, row, rights, before)
     parts, charts = render_parts(view), chart_data(view)
@@ -166,7 +185,7 @@ def campaign_page_response(
     settings = [setting_field(name, text) for name, text in current(row, campaign_terms(row)).items()]
     disabled = [one for one in dashboard.app.webhooks.of(row.id) if one.disabled] if rights.changes else []
     return page(
-        "dashboard/campaign.html", status, parts=parts, charts=charts, seen=seen, problem=problem,
+        "dashboard/campaign.html", status, parts=parts, charts=charts, seen=seen, problem=problem, done=done,
         disabled_webhooks=disabled, settings=settings, **view,
     )  # fmt: skip
 
@@ -447,6 +466,32 @@ def _delete(request: Request, id: str, typed: str) -> Response:
 def _delete_page(request: Request, id: str, problem: str = "", status: int = 200) -> Response:
     row = dashboard_state(request).store.row(id)
     return page("dashboard/delete.html", status, row=row, title=title_of(row), problem=problem)
+
+
+@router.post("/campaigns/{campaign}/items")
+async def add_items(campaign: CampaignId, request: Request) -> Response:
+    """Add items of a file, or the known answers of items that are there."""
+    row = await _begin(request, campaign)
+    async with request.form(max_files=1) as form:
+        given, ids = form.get("file"), str(form.get("id_column", "")).strip()
+        if not isinstance(given, UploadFile) or not given.filename:
+            raise InputError("no file was chosen.", "Choose one with a header.")
+        name, service_ = given.filename, app_state(request).campaign_service
+        plain = await to_thread.run_sync(delimited, given.file, name)
+
+        def add() -> dict[str, int]:
+            if "answers" in form:
+                known: dict[str, str] = {}
+                for one in read_predictions(TaskReader(plain, name, "csv").rows(), row.config.labels, ids or None):
+                    answer = row.config.labels[one.label]
+                    if known.setdefault(one.task, answer) != answer:
+                        raise InputError(f"there are two answers to {one.task[:60]!r}.", "Give each item one.")
+                return {"known_answers": service_.set_gold(campaign, known)}
+            added = service_.add_checked(campaign, read_items(row.config, plain, ids))
+            return {"added": added.added, "known": added.known, "alike": added.alike}
+
+        done = await to_thread.run_sync(add)
+    return RedirectResponse(f"/campaigns/{campaign}?{urlencode(done)}", 303)
 
 
 @router.post("/campaigns/{campaign}/predictions")

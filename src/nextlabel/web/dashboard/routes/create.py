@@ -22,10 +22,11 @@ from nextlabel.campaign.rows import CampaignRow
 from nextlabel.campaign.settings import CampaignSettings, is_shown, looks_personal
 from nextlabel.campaigns.imports import Progress, import_status
 from nextlabel.campaigns.service import CampaignService
-from nextlabel.errors import InputError, NotFoundError
+from nextlabel.errors import FileFormatError, InputError, NotFoundError
 from nextlabel.files.columns import number, with_point
 from nextlabel.files.tables import DelimitedTable
 from nextlabel.files.tasks import guess_columns
+from nextlabel.prose import listed
 from nextlabel.service.access import campaign_in
 from nextlabel.service.app_state import app_state
 from nextlabel.service.background import in_background
@@ -216,7 +217,7 @@ class CampaignForm:
         """A suggestion for a file, with columns recognised by their names."""
         id_column = guess_columns(upload.columns)[0]
         shown = tuple(name for name in upload.columns if name not in (id_column, GOLD) and is_shown(None, name))
-        title = upload.name.removesuffix(".csv").replace("_", " ").replace("-", " ").strip()
+        title = upload.name.removesuffix(".csv").removesuffix(".xlsx").replace("_", " ").replace("-", " ").strip()
         texts = {
             **{name: "on" for name in (*offered("workers"), *offered("terms")) if declared(name).default is True},
             "name": title[:1].upper() + title[1:],
@@ -283,21 +284,29 @@ def create_campaign(
     form.check_columns(upload)
     if form.score_column and config.answers != 2:
         raise InputError("a model's score needs two labels.", "Choose no score, or give two labels.")
-    return campaign_service.create_with(config, None, _tasks(config, file, form), progress, owner)
+    return campaign_service.create_with(
+        config, None, read_items(config, file, form.id_column, form.score_column), progress, owner
+    )
 
 
-def _tasks(config: CampaignSettings, file: IO[bytes], form: CampaignForm) -> Iterator[NewTask]:
+def read_items(config: CampaignSettings, file: IO[bytes], id_column: str, score_column: str = "") -> Iterator[NewTask]:
+    """The items of a file: a column of known answers makes control questions, unless workers are shown it."""
     table = DelimitedTable(file, "the file")
+    for name in (id_column, score_column):
+        if name and name not in table.columns:
+            raise InputError(f"the file has no column {name[:60]!r}.", f"It has {listed(table.columns)}.")
     place = {name: n for n, name in enumerate(table.columns)}
     for row, cells in table:
         given: dict[str, Any] = {"payload": dict(zip(table.columns, cells, strict=True))}
-        if GOLD in place and GOLD not in form.shown:
+        if GOLD in place and GOLD not in (config.show or ()):
             given["gold"] = given["payload"].pop(GOLD)
-        if form.id_column:
-            given["id"] = cells[place[form.id_column]]
-        if form.score_column:
-            given["score"] = with_point(cells[place[form.score_column]])
+        if id_column:
+            given["id"] = cells[place[id_column]]
+        if score_column:
+            given["score"] = with_point(cells[place[score_column]])
         yield _read_row(config, given, row)
+    if table.report.rows == 0:
+        raise FileFormatError("the file has a header and no rows.", "Add one row per item.")
 
 
 def _read_row(config: CampaignSettings, given: dict[str, Any], row: int) -> NewTask:

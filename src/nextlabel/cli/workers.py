@@ -27,8 +27,11 @@ def workers(
         ),
     ] = None,
     kind: Annotated[
-        Literal["choice", "rating", "number", "multi"],
-        typer.Option("--answer", help="What labels are: one of some names, steps of a scale, numbers, or any of some."),
+        Literal["choice", "rating", "number", "multi", "pair"],
+        typer.Option(
+            "--answer",
+            help="What labels are: one of some names, steps of a scale, numbers, any of some, or the better of two.",
+        ),
     ] = "choice",
     scale: Annotated[
         str | None, opt.text("--scale", "LOW..HIGH", "With --answer rating: the ends of the scale. Default: 1..5.")
@@ -39,6 +42,9 @@ def workers(
     loss: Annotated[
         Literal["squared", "absolute"] | None,
         opt.text("--loss", None, "With --answer rating: what the read-out minimises. Default: squared."),
+    ] = None,
+    top: Annotated[
+        int | None, opt.whole("--top", "N", 1, "10", "With --answer pair: only who is among the best N matters next.")
     ] = None,
     task_column: opt.TaskColumn = "task",
     worker_column: opt.WorkerColumn = "worker",
@@ -76,9 +82,17 @@ def workers(
     if kind != "choice":
         for name in ("budget", "positive_label", "features"):
             opt.refuse_idle(context, [name], "--answer choice")
+    if kind == "pair":
+        idle = ["gold", "scale", "range_", "loss", "task_column", "worker_column", "label_column", "duplicates", "db"]
+        opt.refuse_idle(context, idle, "answers other than pair")
+    else:
+        opt.refuse_idle(context, ["top"], "--answer pair")
     if budget is None:
         opt.refuse_idle(context, ["arrivals", "seed"], "--budget")
     check_outputs(out, report)
+    if kind == "pair":
+        _pairs(context, labels or "", top, save, out, report, as_json)
+        return
     with working("Starting"):
         from nextlabel.crowd.answers import Number, Rating, answer_type
 
@@ -149,6 +163,29 @@ def workers(
     told = {} if bound is None else {"bound": bound.as_dict()}
     shown = workers_report(found, alike, title, more, read, **told, seconds=perf_counter() - begin)
     deliver(shown, context, out=out, page=report, as_json=as_json)
+
+
+def _pairs(
+    context: typer.Context,
+    labels: str,
+    top: int | None,
+    save: str | None,
+    out: str | None,
+    page: str | None,
+    as_json: bool,
+) -> None:
+    """The order of items, from comparisons."""
+    begin = perf_counter()
+    target = None if save is None else checked_file("--save", save)
+    with working(f"Learning from {labels}"):
+        from nextlabel.crowd.pairs import learn_pairs
+        from nextlabel.reporting.pairs import pairs_report
+
+        found = learn_pairs(labels)
+        shown = pairs_report(found, f"Items of {labels}, the best first", top, seconds=perf_counter() - begin)
+    say_read(found.report)
+    _save(list(found.tasks()), target)
+    deliver(shown, context, out=out, page=page, as_json=as_json)
 
 
 def _save(rows: list[dict[str, Any]], target: Path | None) -> None:

@@ -856,6 +856,43 @@ def test_any_of_several_labels_with_fingers_and_keys(service: Service, chromium:
 
 
 @pytest.mark.parametrize(("name", "size"), [("desk", DESKTOP), ("phone", PHONE)])
+def test_several_questions_with_fingers_and_keys(service: Service, chromium: Browser, name: str, size: Any) -> None:
+    """A question is asked after the answer that it depends on; nothing is sent before all have an answer."""
+    questions = [
+        {"name": "tone", "text": "What is the tone?", "labels": ["good", "bad"]},
+        {"name": "why", "answer": "multi", "labels": ["price", "quality"], "only_if": {"tone": "bad"}},
+        {"name": "stars", "answer": "rating", "scale": "1..3"},
+    ]
+    id = campaign(service, f"form_{name}", 3, answer="multi", questions=questions, policy="crowd")
+    with context(chromium, size) as window:
+        page = window.new_page()
+        enter(page, service, id)
+        press = "tap" if name == "phone" else "click"
+        label = lambda text: page.locator("label.choice", has_text=re.compile(rf"^\s*{text}"))  # noqa: E731
+        expect(page.get_by_role("group", name="What is the tone?")).to_be_visible()
+        expect(label("price")).to_be_hidden()
+        check_accessible(page)
+        before = lease_on(page)
+        page.wait_for_timeout(SETTLED_MS)
+        getattr(label("bad"), press)()
+        expect(label("price")).to_be_visible()
+        getattr(label("price"), press)()
+        send = page.get_by_role("button", name="Send")
+        getattr(send, press)()
+        assert lease_on(page) == before  # the stars are missing
+        getattr(label("3"), press)()
+        getattr(send, press)()
+        gone(page, before)
+        before = lease_on(page)
+        page.wait_for_timeout(SETTLED_MS)
+        for key in ("1", "5", "Enter"):
+            page.keyboard.press(key)
+        gone(page, before)
+    said = [json.loads(label) for _, label in labels(service, id)[:2]]
+    assert said == [{"tone": "bad", "why": ["price"], "stars": "3"}, {"tone": "good", "stars": "1"}]
+
+
+@pytest.mark.parametrize(("name", "size"), [("desk", DESKTOP), ("phone", PHONE)])
 def test_ratings_with_fingers_and_keys(service: Service, chromium: Browser, name: str, size: Any) -> None:
     """The steps of a scale stand in one row, in their order, and the digit of a step chooses it, 0 included."""
     id = campaign(service, f"rated_{name}", 3, answer="rating", scale="0..4")

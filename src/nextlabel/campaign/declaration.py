@@ -145,6 +145,15 @@ class DeclaredSettings(BaseModel):
     loss: Annotated[Literal["squared", "absolute"], Offer("NAME")] = Field(
         "squared", examples=["absolute"], description="With ratings: the error whose expectation the result minimises."
     )
+    questions: Annotated[
+        str,
+        Offer("FILE.json", form="workers", label="Form", note="JSON, to ask several things at once",
+              json=str | list[dict[str, Any]]),
+    ] = Field(
+        "", max_length=LONGEST_INSTRUCTIONS, examples=['[{"name": "tone", "labels": ["good", "bad"]}]'],
+        description="Several questions per item, as JSON: a list of tables with name, text, answer (choice, rating, "
+        "multi), labels or scale, and only_if, the answer of another question after which it is asked.",
+    )  # fmt: skip
     display_names: Annotated[
         tuple[Name, ...] | None, Offer("A,B", changeable=True, label="What workers read", none="the labels themselves")
     ] = Field(
@@ -320,6 +329,8 @@ class DeclaredSettings(BaseModel):
     def _read(cls, value: Any, info: ValidationInfo) -> Any:
         """Take lists for tuples, whole floats for whole numbers, NumPy's numbers for Python's and trim texts."""
         name = str(info.field_name)
+        if name == "questions" and isinstance(value, list | tuple):
+            value = json.dumps(value, ensure_ascii=False)
         if name == "deadline":
             return _seconds(value)
         if kind(name) is str:
@@ -375,6 +386,7 @@ class SettingOptions(ChangeableOptions, total=False):
     budget: Required[int]
     labels: Sequence[str]
     answer: Literal["choice", "rating", "number", "multi"]
+    questions: str | Sequence[Mapping[str, Any]]
     scale: str
     range: str
     loss: Literal["squared", "absolute"]

@@ -109,7 +109,7 @@ class CampaignSettings(DeclaredSettings):
 
     def _check_answer(self) -> None:
         """The labels of a rating are the steps of its scale, numbers have none, and those of a form are its options."""
-        if self.answer == "multi":
+        if self.answer == "multi" or self.questions:
             self._check_form()
             return
         loss = self.loss if self.loss != declared("loss").default else None
@@ -136,11 +136,16 @@ class CampaignSettings(DeclaredSettings):
                 raise InputError(f"{spoken(name)} has no effect where any of the labels may be true.", "Leave it out.")
         if self.policy != "crowd":
             raise InputError(f"policy {self.policy!r} asks one question with one answer.", "Use the policy crowd.")
-        self.__dict__.update(labels=self.answer_type.labels)
+        options = self.answer_type.labels
+        if self.questions and "labels" in self.model_fields_set and self.labels != options:
+            raise InputError("each question has labels of its own.", "Leave the labels out.")
+        self.__dict__.update(labels=options, answer="multi")
 
     @cached_property
     def answer_type(self) -> Answer:
         """What an answer is: how it is checked, kept in the log, read out and written."""
+        if self.questions:
+            return Form.parse(self.questions)
         if self.answer == "multi":
             return Form((Question("", "multi", self.labels),))
         return answer_type(

@@ -127,7 +127,7 @@ def _read(name: str, typed: Any, changing: bool) -> Any:
     flag = f"--{name.replace('_', '-')}"
     if changing and typed == NONE and not _kept(name):
         return declared(name).default
-    if name == "instructions":
+    if name in ("instructions", "questions"):
         return text_of(flag, typed)
     if name == "prior":
         return parse_prior(typed)
@@ -166,7 +166,7 @@ def create(
     if beside is not None:
         typed["features"] = None
     settings = typed_settings(typed)
-    if settings.get("answer", "choice") in ("choice", "multi"):
+    if settings.get("answer", "choice") in ("choice", "multi") and "questions" not in settings:
         settings = {"labels": LABELS, **settings}
     CampaignSettings.from_dict(settings)  # refused before the file is opened
     opened: AbstractContextManager[TaskReader | None] = (

@@ -42,7 +42,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
 import numpy as np
 from scipy.special import gammaln, softmax
@@ -63,6 +63,9 @@ SWEEPS, FIRM, COIN, ABILITY, TENDENCY = 30, 12.0, 2.0 / 3.0, 10.0, 60.0
 STRENGTHS = tuple(4.0 * 2.0**k for k in range(8))
 #: Share of labels that are right before any is seen, labels that this is worth, and pseudo-items of each truth.
 RIGHT, HOLD, SHARE = 2.0 / 3.0, 20.0, 2.0
+#: Keys of a question's table, an example, and labels of one question.
+KNOWN = ("name", "text", "answer", "labels", "scale", "loss", "only_if")
+EXAMPLE, MOST_OPTIONS = '[{"name": "tone", "labels": ["good", "bad"]}]', 26
 #: The largest code.
 MOST_CODES = 2**53
 #: Keys of the options on the workers' page; s and u are for skip and undo.
@@ -102,6 +105,41 @@ class Question:
             example = json.dumps(self.labels[:2])
             raise InputError(f"{str(said)[:60]!r} is not a list of labels.", f"Give e.g. {example}.")
         return frozenset(map(self.number_of, said))
+
+
+def _question(table: dict[str, Any]) -> Question:
+    """A question from its table."""
+    name, kind, labels, only_if = (
+        table.get("name"),
+        table.get("answer", "choice"),
+        table.get("labels"),
+        table.get("only_if"),
+    )
+    strange = next((key for key in table if key not in KNOWN), None)
+    if strange is not None or not isinstance(name, str) or not name.strip() or kind not in get_args(Kind):
+        what = "has no name" if strange is None else f"has the key {strange[:60]!r}"
+        raise InputError(
+            f"a question {what}, or its answer is none of {', '.join(get_args(Kind))}.",
+            f"Known keys: {', '.join(KNOWN)}; e.g. {EXAMPLE}.",
+        )
+    rating = Rating.parse(table.get("scale"), table.get("loss")) if kind == "rating" else None
+    labels = list(rating.labels) if rating is not None and labels is None else labels
+    fewest = 1 if kind == "multi" else 2
+    if (
+        not isinstance(labels, list)
+        or not fewest <= len(labels) <= MOST_OPTIONS
+        or not all(isinstance(one, str) and one.strip() and len(one) <= SHOWN for one in labels)
+        or len(set(labels)) < len(labels)
+        or (rating is not None and tuple(labels) != rating.labels)
+    ):
+        raise InputError(
+            f"the labels of question {name[:SHOWN]!r} are not {fewest} to {MOST_OPTIONS} different names.",
+            'Give e.g. "labels": ["good", "bad"], and of a rating only its scale.',
+        )
+    if only_if is not None and (not isinstance(only_if, dict) or len(only_if) != 1):
+        raise InputError(f"only_if of question {name[:SHOWN]!r} is not one answer.", 'Give e.g. {"tone": "bad"}.')
+    asked = None if only_if is None else next((str(other), str(label)) for other, label in only_if.items())
+    return Question(name.strip(), kind, tuple(labels), str(table.get("text", "")), rating, asked)
 
 
 class Part(NamedTuple):
@@ -147,6 +185,17 @@ class Form(Answer):
             seen[one.name] = one
         if int(np.prod([float(r) for r in self._radix])) > MOST_CODES:
             raise InputError("the form has too many questions for one label.", "Ask at most 50 labels in all.")
+
+    @classmethod
+    def parse(cls, text: str) -> Form:
+        """The questions that a text of JSON describes: a list of tables with the keys ``KNOWN``."""
+        try:
+            tables = json.loads(text)
+        except ValueError:
+            tables = None
+        if not isinstance(tables, list) or not tables or not all(isinstance(one, dict) for one in tables):
+            raise InputError("the questions are not a list of tables in JSON.", f"Give e.g. {EXAMPLE}.")
+        return cls(tuple(map(_question, tables)))
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
@@ -216,7 +265,7 @@ class Form(Answer):
 
     def keys(self) -> tuple[str, ...]:
         """Digits, then letters."""
-        return tuple(KEYS[: len(self.options)].ljust(len(self.options)))
+        return tuple(KEYS[k] if k < len(KEYS) else "" for k in range(len(self.options)))
 
     def number_of(self, label: object) -> int:
         """The code of an answer: a list of labels or their text, of several questions a table or its JSON."""

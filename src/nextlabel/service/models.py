@@ -244,12 +244,13 @@ class AskRequest(RequestBody):
 
 
 class TellRequest(RequestBody):
-    """The label, by name or number, any labels in a list, and a comment on the task if there is one."""
+    """The label, by name or number, several in a list, by question in a table; and a comment if there is one."""
 
     label: (
         Annotated[str, Field(max_length=LONGEST_INSTRUCTIONS)]
         | Annotated[int, Field(ge=-LARGEST, le=LARGEST)]
         | Annotated[list[Name], Field(max_length=MOST_ANSWERS)]
+        | dict[Name, Name | list[Name]]
     )
     comment: Comment | None = None
 

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from nextlabel.campaign.settings import CampaignSettings
+from nextlabel.crowd.questions import Form
 
 #: Field names and endings of addresses that tell what kind of medium an address is.
 NAMES = {
@@ -109,7 +110,9 @@ def choices(config: CampaignSettings) -> list[Choice]:
     """The answers with their keys, none where they are numbers: an answer's own key (``Answer.keys``), or digits for
     the first nine and the first letter if no other label has it.
     """
-    labels, keys = config.shown_labels, config.answer_type.keys()
+    labels, answers, keys = config.shown_labels, config.answer_type, config.answer_type.keys()
+    if isinstance(answers, Form) and config.display_names is None:  # the question's name stands above
+        labels = tuple(label for one in answers.questions for label in one.labels)
     if keys:
         return [Choice(n, name, (key,) if key else ()) for n, (name, key) in enumerate(zip(labels, keys, strict=True))]
     firsts = [label[0].lower() for label in labels]

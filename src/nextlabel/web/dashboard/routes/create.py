@@ -256,7 +256,7 @@ class CampaignForm:
                 f"together add at most {most:.2g}.",
                 "Give e.g. 0.02, or leave it empty. What you pay workers goes into Pay per label.",
             )
-        if given["answer"] not in ("choice", "multi"):
+        if given["answer"] not in ("choice", "multi") or given["questions"]:
             del given["labels"]  # they are the steps of the scale, or there are none
         policy = PRICED_POLICY if cost > 0 else declared("policy").default
         return CampaignSettings.from_dict({**given, "show": self.shown or None, "policy": policy})

@@ -8,6 +8,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from functools import cache
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -371,3 +372,13 @@ def test_names_whatever_is_imported_first() -> None:
     )
     assert all(getattr(nl, name) is not None for name in dir(nl))
     assert nl.policies.IndexPolicy is Index
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_a_study_as_a_data_frame(library: Literal["pandas", "polars", "pyarrow"]) -> None:
+    study = nl.simulate(nl.Problem.identical(5, 8), ["index", "uniform"], replications=5, seed=1)
+    frame = study.frame(library)
+    columns = {name: list(map(str, frame[name])) if library == "pyarrow" else list(frame[name]) for name in ("name",)}
+    assert columns["name"] == ["index", "uniform"]
+    names = list(frame.column_names if library == "pyarrow" else frame.columns)
+    assert {"mean_per_task", "bound_per_task", "difference_to_first"} <= set(names) and len(frame) == 2

@@ -33,7 +33,7 @@ from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.states import Standing
 from nextlabel.campaign.webhooks import Webhook
 from nextlabel.campaigns.certificate import Certificate
-from nextlabel.campaigns.frames import Library, labels_frame, results_frame
+from nextlabel.campaigns.frames import labels_frame, results_frame
 from nextlabel.campaigns.guarantees import GuaranteeStatus
 from nextlabel.campaigns.imports import ImportStatus, imports_of
 from nextlabel.campaigns.service import CampaignService, Clock
@@ -41,6 +41,7 @@ from nextlabel.campaigns.status import CampaignStatus, status_of
 from nextlabel.campaigns.webhooks import Webhooks
 from nextlabel.campaigns.worker_reports import WorkerReport, report_of
 from nextlabel.errors import NotFoundError
+from nextlabel.files.frames import Library
 from nextlabel.prose import without_passwords
 from nextlabel.store.sql import open_store
 from nextlabel.store.verify import Verification

@@ -8,27 +8,19 @@ whole numbers are integers, so that they compare with the integers that they cam
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, Literal, get_args
-
-import narwhals as nw
+from typing import TYPE_CHECKING, Any, Final
 
 from nextlabel.campaign.results import GivenLabel, Result
 from nextlabel.crowd.answers import Answer
-from nextlabel.errors import InputError
-from nextlabel.prose import joined
+from nextlabel.files.frames import Library, make_frame
 
 if TYPE_CHECKING:
     from nextlabel.campaigns.service import CampaignService
 
-Library = Literal["pandas", "polars", "pyarrow"]
 MOMENTS = ("started", "submitted")
-#: Names that users give, which may be numbers of theirs.
-NAMES = ("task", "label")
-_INTEGER = re.compile(r"-?[1-9][0-9]*|0")
 
 #: Tasks that are read at once.
 CHUNK = 10_000
@@ -61,35 +53,6 @@ def labels_frame(labels: Iterable[GivenLabel], library: Library) -> Any:
     """A row for each answer of a worker."""
     names = [field.name for field in fields(GivenLabel)]
     return make_frame(names, [[_value(label, name) for name in names] for label in labels], library)
-
-
-def make_frame(names: Sequence[str], rows: Sequence[Sequence[Any]], library: Library) -> Any:
-    """A data frame of the library from names of columns and rows."""
-    if library not in get_args(Library):
-        raise InputError(f"library {library!r} is not known.", f"Use {joined(get_args(Library), 'or')}.")
-    columns = {name: [row[k] for row in rows] for k, name in enumerate(names)}
-    for name in NAMES:
-        columns[name] = as_integers(columns[name])
-    if library != "pandas":  # the others have one type for each column
-        columns = {name: _one_type(cells) for name, cells in columns.items()}
-    try:
-        return nw.from_dict(columns, backend=library).to_native()
-    except ImportError as error:
-        raise InputError(f"a data frame needs the package {library}.", f"pip install {library}.") from error
-
-
-def as_integers(cells: list[Any]) -> list[Any]:
-    """Names that are whole numbers, all of them, as integers: what came in as integers comes out as integers."""
-    known = [cell for cell in cells if cell is not None]
-    if not all(_INTEGER.fullmatch(cell) for cell in known):
-        return cells
-    return [None if cell is None else int(cell) for cell in cells]
-
-
-def _one_type(cells: list[Any]) -> list[Any]:
-    """Cells of different types as texts; whole and other numbers go together."""
-    kinds = {float if type(cell) is int else type(cell) for cell in cells if cell is not None}
-    return cells if len(kinds) <= 1 else [None if cell is None else str(cell) for cell in cells]
 
 
 def _value(label: GivenLabel, name: str) -> Any:

@@ -45,7 +45,7 @@ from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.webhooks import Webhook
 from nextlabel.campaigns.certificate import Certificate
 from nextlabel.campaigns.facade import Campaign
-from nextlabel.campaigns.frames import Library, ResultTable, make_frame
+from nextlabel.campaigns.frames import ResultTable
 from nextlabel.campaigns.status import CampaignLinks, CampaignStatus
 from nextlabel.errors import (
     BusyError,
@@ -60,6 +60,7 @@ from nextlabel.errors import (
     UnavailableError,
 )
 from nextlabel.files.features import read_features
+from nextlabel.files.frames import Library, make_frame
 
 P = ParamSpec("P")
 T = TypeVar("T")

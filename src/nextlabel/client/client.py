@@ -21,9 +21,10 @@ import httpx
 
 from nextlabel.campaign.replies import Added
 from nextlabel.campaigns.facade import Campaign
-from nextlabel.campaigns.frames import Library, labels_frame
+from nextlabel.campaigns.frames import labels_frame
 from nextlabel.client import calls
 from nextlabel.client.calls import BATCH, Attempts, Call, Page, command, connection, on_lease, pages
+from nextlabel.files.frames import Library
 
 P = ParamSpec("P")
 T = TypeVar("T")

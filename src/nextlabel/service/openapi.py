@@ -73,3 +73,48 @@ def complete_document(app: FastAPI) -> None:
         return app.openapi_schema
 
     app.openapi = openapi  # type: ignore[method-assign]
+
+
+def api_view(document: dict[str, Any]) -> dict[str, Any]:
+    """The document for people: calls by their subject, each with its parameters, body and answers, and the models."""
+    calls: dict[str, list[dict[str, Any]]] = {}
+    for path, operations in document["paths"].items():
+        for method, one in operations.items():
+            bodies = one.get("requestBody", {}).get("content", {})
+            call = {
+                "id": one["operationId"], "method": method.upper(), "path": path, "said": one.get("description", ""),
+                "parameters": [
+                    {"name": it["name"], "where": it["in"], "needed": it.get("required", False),
+                     "kind": _kind(it["schema"]), "said": it.get("description", "")}
+                    for it in one.get("parameters", [])
+                ],
+                "bodies": {kind: _kind(it.get("schema", {})) for kind, it in bodies.items()},
+                "answers": {
+                    status: (it["description"], [_kind(found["schema"]) for found in it.get("content", {}).values()
+                                                 if "schema" in found][:1])
+                    for status, it in one["responses"].items()
+                },
+            }  # fmt: skip
+            calls.setdefault((one.get("tags") or ["other"])[0], []).append(call)
+    models = {
+        name: [
+            {"name": field, "kind": _kind(it), "needed": field in schema.get("required", []),
+             "said": it.get("description", "")}
+            for field, it in schema.get("properties", {}).items()
+        ]
+        for name, schema in sorted(document["components"]["schemas"].items())
+    }  # fmt: skip
+    return {"calls": calls, "models": models, "version": document["info"]["version"], "address": API}
+
+
+def _kind(schema: dict[str, Any]) -> str:
+    """The type of a value in a few words."""
+    if "$ref" in schema:
+        return str(schema["$ref"]).removeprefix(_SCHEMAS)
+    if "anyOf" in schema:
+        return " or ".join(dict.fromkeys(map(_kind, schema["anyOf"])))
+    if "enum" in schema:
+        return " or ".join(map(repr, schema["enum"]))
+    if schema.get("type") == "array":
+        return f"list of {_kind(schema.get('items', {}))}"
+    return str(schema.get("type", "any"))

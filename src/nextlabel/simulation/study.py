@@ -71,6 +71,8 @@ from nextlabel.solve.progress import Progress, part
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from nextlabel.files.frames import Library
+
 
 PENDING = ("wait", "discard")
 REPLICATIONS, CROWD_REPLICATIONS = 1000, 20
@@ -132,6 +134,14 @@ class Study:
 
     def _repr_html_(self) -> str:
         return study_html(self)
+
+    def frame(self, library: Library = "pandas") -> Any:
+        """A row for each policy, with the columns of the table that ``simulate --out`` writes."""
+        from nextlabel.files.frames import make_frame
+
+        rows = _table(self)
+        names = list(dict.fromkeys(name for row in rows for name in row))
+        return make_frame(names, [[row.get(name) for name in names] for row in rows], library)
 
     def difference(self, a: str, b: str) -> Estimate:
         """Paired difference of the values per task, policy ``a`` minus policy ``b``."""

@@ -33,6 +33,7 @@ from nextlabel.service.app_state import app_state
 from nextlabel.service.auth import CampaignId, Rights
 from nextlabel.service.middleware import principal_of
 from nextlabel.service.models import LabelsQuery, ResultsQuery, WorkersQuery
+from nextlabel.service.openapi import api_view
 from nextlabel.service.prefix import prefixed
 from nextlabel.service.routes.campaigns import current_row, row_after
 from nextlabel.service.routes.results import FileFormat, labels, results
@@ -104,6 +105,12 @@ def campaigns_redirect() -> Response:
 async def numbers_page() -> Response:
     """Every number of the dashboard in a requester's words."""
     return page("dashboard/numbers.html")
+
+
+@router.get("/help/api")
+def api_page(request: Request) -> Response:
+    """The API as its document describes it: every call with what it takes and answers."""
+    return page("dashboard/api.html", **api_view(request.app.openapi()))
 
 
 @router.get("/campaigns/{campaign}")

@@ -37,8 +37,8 @@ PRIORS: dict[str, Prior] = {
     "Dirichlet(1, 1, 1)": Dirichlet((1.0, 1.0, 1.0)),
 }  # fmt: skip
 TASKS, RATIOS, LOADS, DEADLINES = (50, 200, 1000), (1.5, 2.4, 5.0), (0.3, 2.0, 8.0, 60.0), (inf, 0.8, 1.3)
-REPLICATIONS, RESOLVES, QUICK_CELLS = 300, 30, 24
-GROWTH, QUICK_GROWTH, LEVEL = (50, 100, 200, 400, 800, 1600, 3200), (50, 200, 800), 0.05
+REPLICATIONS, RESOLVES, QUICK_CELLS = 300, 30, 8
+GROWTH, QUICK_GROWTH, LEVEL = (50, 100, 200, 400, 800, 1600, 3200), (50, 100, 200), 0.05
 Cell = tuple[str, int, float, float, float]
 
 
@@ -56,7 +56,7 @@ def cells(seed: int) -> list[Cell]:
 
 
 def run(config: StudyOptions, progress: Progress) -> ExperimentOutcome:
-    """Cells first (24 of them, without deadline, if quick), those behind again, then growth."""
+    """Cells first (8 of them, without deadline and ``lagrangian``, if quick), those behind again, then growth."""
     count, chosen = config.count(REPLICATIONS, REPLICATIONS), cells(config.seed)
     if config.tasks is not None:
         chosen = [cell for cell in chosen if cell[1] == config.tasks]
@@ -80,7 +80,7 @@ def run(config: StudyOptions, progress: Progress) -> ExperimentOutcome:
 def measure(kind: str, cell: Cell, count: int, config: StudyOptions, progress: Progress | None) -> list[Row]:
     """Every rule on one cell; ``behind``: what ``auto`` loses to the best other, in percent of the bound."""
     setting = problem(*cell)
-    groups = [(["auto", "index"] if kind == "growth" else ["auto", "index", "lagrangian"], count)]
+    groups = [(["auto", "index"] if kind == "growth" or config.quick else ["auto", "index", "lagrangian"], count)]
     if setting.tasks == TASKS[0] and kind != "growth" and not config.quick:
         groups.append((["auto", "resolve"], RESOLVES))
     bound = upper_bound(setting, "per-arrival" if kind == "growth" else "scalar")
@@ -94,7 +94,7 @@ def measure(kind: str, cell: Cell, count: int, config: StudyOptions, progress: P
         best = min(others, key=lambda one: float(one.gaps.mean()))
         loss = 100.0 / bound.value * (auto.gaps - best.gaps)
         error = float(loss.std(ddof=1)) / sqrt(replications)
-        for one in study.results if len(rules) > 2 or kind == "growth" else study.results[1:]:
+        for one in study.results if rules[1] != "resolve" else study.results[1:]:
             assert one.gap is not None
             rows.append(
                 {

@@ -129,7 +129,7 @@ def every_case(n: int, K: int, most: int, counts: np.ndarray) -> None:
 
 
 @pytest.mark.parametrize("n", [2, 3, 5, 8, 12])
-def test_theorem_1_every_pattern_and_every_draw(n: int) -> None:
+def test_guarantee_theorem_1_every_pattern_and_every_draw(n: int) -> None:
     """The chance of too many errors is never above P(H <= c), and some pattern of errors reaches it."""
     for K in range(1, n):
         counts = np.zeros((n, n + 1), dtype=np.int64)
@@ -139,7 +139,7 @@ def test_theorem_1_every_pattern_and_every_draw(n: int) -> None:
                 assert Fraction(int(counts[c, r]), comb(n, K)) == exact_chance(n, K, r, c)
 
 
-def test_theorem_2_an_order_that_learns_from_what_was_taken_away() -> None:
+def test_guarantee_theorem_2_an_order_that_learns_from_what_was_taken_away() -> None:
     """Every error pattern of six items under every adaptive order of a family that looks at the answers removed."""
     n = 6
     orders = list(permutations(range(n)))[::97]
@@ -164,7 +164,7 @@ def adaptive_sequence(errors: tuple[bool, ...], first: tuple[int, ...], second: 
     return out
 
 
-def test_theorem_3_looks_share_alpha() -> None:
+def test_guarantee_theorem_3_looks_share_alpha() -> None:
     """Every draw order of seven items and two looks: the chance that any look misses is at most alpha."""
     n, r, alpha = 7, 2, Fraction(1, 2)
     audits = (2, 4)
@@ -181,7 +181,7 @@ def test_theorem_3_looks_share_alpha() -> None:
     assert allowed_at_looks(1000, (200,), 51, 0.05) == (allowed_errors(1000, 200, 51, 0.05),)
 
 
-def test_theorem_4_answers_that_taught_leave_the_draw() -> None:
+def test_guarantee_theorem_4_answers_that_taught_leave_the_draw() -> None:
     """Every pattern of eight labels; two items, chosen by the truth itself, are known before the draw."""
     n, K, alpha = 8, 3, Fraction(1, 2)
     for r in (2, 3):
@@ -196,7 +196,7 @@ def test_theorem_4_answers_that_taught_leave_the_draw() -> None:
                 assert Fraction(missed, len(draws)) <= exact_chance(n - 2, K, r, c) <= alpha
 
 
-def test_theorem_5_an_expert_who_errs() -> None:
+def test_guarantee_theorem_5_an_expert_who_errs() -> None:
     """Every pattern of seven labels, every set of items on which the expert is wrong: r - 1 = eps n - q n."""
     n, K, at_most, slips = 7, 3, 2, 1
     r = first_too_many(n, Fraction(at_most, n), Fraction(slips, n))
@@ -213,7 +213,7 @@ def test_theorem_5_an_expert_who_errs() -> None:
         assert Fraction(missed, comb(n, K)) <= exact_chance(n, K, r, c)
 
 
-def test_theorem_6_the_items_of_one_label() -> None:
+def test_guarantee_theorem_6_the_items_of_one_label() -> None:
     """The rule on the four items that said yes, whatever the other four are: theorem 1 with n = 4."""
     K, r, c = 2, 2, 0
     for errors in product([False, True], repeat=4):
@@ -221,7 +221,7 @@ def test_theorem_6_the_items_of_one_label() -> None:
         assert Fraction(missed, comb(4, K)) <= exact_chance(4, K, r, c)
 
 
-def test_theorem_7_several_statements_share_alpha() -> None:
+def test_guarantee_theorem_7_several_statements_share_alpha() -> None:
     """Two labels with a statement each: the chance that either is wrong is at most the sum, whatever the draws."""
     K, r, c = 2, 2, 0
     draws = [frozenset(d) for d in combinations(range(5), K)]

@@ -35,7 +35,7 @@ def studied(problem: Problem, policies: list[str], replications: int) -> Study:
     ],
     ids=["one rate", "a break"],
 )  # fmt: skip
-def test_bound_less_gap_is_the_exact_value(problem: Problem) -> None:
+def test_theory_theorem_9_bound_less_gap_is_the_exact_value(problem: Problem) -> None:
     """Arrivals stop when the budget is spent, and what is in flight at the deadline is lost."""
     study = studied(problem, ["uniform"], 4000)
     (found,) = study.results

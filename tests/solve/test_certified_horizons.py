@@ -88,7 +88,7 @@ def least_margin(block: int, count: int) -> tuple[float, Case]:
 
 
 @pytest.mark.parametrize("block", range(2))
-def test_no_bound_is_below_the_optimum(block: int) -> None:
+def test_theory_theorem_1_no_bound_is_below_the_optimum(block: int) -> None:
     least, case = least_margin(block, SOME // 2)
     assert least >= -ORACLE, case
 

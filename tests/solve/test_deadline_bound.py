@@ -37,7 +37,7 @@ def stand(states: tuple[State, ...]) -> Groups:
         (((2, 1, 0), (0, 0, 1)), 3, ((0.0, 2.0), (1.0, 0.0), (2.5, 1.0)), 4.0),
     ],
 )
-def test_it_is_above_the_optimum(
+def test_theory_theorem_8_prices_by_time_are_above_the_optimum(
     states: tuple[State, ...], left: int, pieces: tuple[tuple[float, float], ...], T: float
 ) -> None:
     """From the middle of a campaign too, and with workers who come in the morning and in the evening."""

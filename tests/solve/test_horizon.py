@@ -140,7 +140,9 @@ def test_feasible_measures_stay_below_the_bound(
 
 @given(tasks, budgets, horizons, st.data(), st.sampled_from([1, 2, 3, 5, 10]))
 @settings(max_examples=120)
-def test_supersolution_is_above_for_any_step(task: Task, U: int, T: float, data: st.DataObject, steps: int) -> None:
+def test_theory_theorem_7_a_supersolution_is_above_for_any_step(
+    task: Task, U: int, T: float, data: st.DataObject, steps: int
+) -> None:
     lam = np.array(data.draw(st.lists(prices, min_size=U, max_size=U)))
     truth = Finite(task, lam, T)(0, 0, 0, U)
     assert above(task, T, lam, steps) >= truth - ODE

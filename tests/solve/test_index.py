@@ -39,11 +39,13 @@ LIMITS = {(0, 0): 1 / 4, (1, 1): 3 / 16, (2, 2): 5 / 32, (1, 0): 3 / 64, (2, 1):
 
 
 @pytest.mark.parametrize("state", LIMITS)
-def test_limits(paper: IndexTable, state: tuple[int, int]) -> None:
+def test_theory_theorem_4_limits_are_the_gittins_indices(paper: IndexTable, state: tuple[int, int]) -> None:
     a, b = state
     assert paper.index(0, (a, b), 0, 1200) == pytest.approx(LIMITS[state], abs=INDEX)
     assert paper.index(0, (b, a), 0, 1200) == pytest.approx(LIMITS[state], abs=INDEX)
     assert gittins(Task(), a, b, 150) == pytest.approx(LIMITS[state], abs=1e-9)
+    least = min(gittins(Task(), a + 1, b, 150), gittins(Task(), a, b + 1, 150))
+    assert paper.index(0, (a, b), 1, 1200) == pytest.approx(least, abs=2e-3)
 
 
 def test_models_figure_is_of_a_cap() -> None:

@@ -108,7 +108,7 @@ def test_convex_and_falling_in_the_price(task: Task, U: int, one: float, other: 
 
 @given(tasks, st.integers(1, 5), prices)
 @settings(max_examples=40)
-def test_no_delay_is_above(task: Task, U: int, lam: float) -> None:
+def test_theory_theorem_2_no_delay_is_above(task: Task, U: int, lam: float) -> None:
     """V(a,b,w,n) <= E[S after the w labels], also with the labels that n arrivals can bring."""
     V, _, work = all_values(task, U, lam, U, U)
     S = {n: no_delay(task, lam, U + 2) if n == U else no_delay(task, lam, U + n) for n in range(U + 1)}

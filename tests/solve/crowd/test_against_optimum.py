@@ -12,7 +12,7 @@ from tolerances import EXACT
 
 @pytest.mark.parametrize(("answers", "crowds"), [(2, 200), (3, 60)])
 @pytest.mark.slow
-def test_bound_is_above_the_optimum(answers, crowds):
+def test_workers_theorem_1_bound_is_above_the_optimum(answers, crowds):
     """Hundreds of crowds with costs, unequal priors, perfect, useless and inverted workers among them."""
     from nextlabel.solve.crowd.bound import crowd_bound
 

@@ -59,7 +59,7 @@ def best_step(rows: Rows, tasks: list[str], prior: CrowdPrior) -> float:
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_it_is_above_the_best_next_label(seed: int) -> None:
+def test_workers_theorem_7_it_is_above_the_best_next_label(seed: int) -> None:
     rng = np.random.default_rng(seed)
     tasks = ["a", "b", "c"]
     rows: Rows = [(t, w, int(rng.integers(0, 2))) for t in tasks for w in ("ann", "bob", "cy") if rng.random() < 0.8]

@@ -72,7 +72,7 @@ CROOKED = {
 
 
 @pytest.mark.parametrize(("answers", "depth", "near"), [(2, 12, 1e-3), (3, 8, 1e-2)])
-def test_the_grid_bound_falls_and_stays_above_the_truth(answers, depth, near):
+def test_workers_theorem_3_the_grid_bound_falls_and_stays_above_the_truth(answers, depth, near):
     """A recursion over labels, cut off from below, is never above the bound; finer grids come nearer to it."""
     p, channel = CROOKED[answers]
     truth = value_from_below(p, channel, 0.04, depth)
@@ -223,7 +223,7 @@ def worth(p: float, channels: list[np.ndarray], costs: list[float], labels: int)
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_lemma_4b_a_type_at_the_price_of_all_it_can_gain_is_not_wanted(seed):
+def test_workers_lemma_4b_a_type_at_the_price_of_all_it_can_gain_is_not_wanted(seed):
     chance = np.random.default_rng(seed)
     channels = [two_coins(*chance.uniform(0.2, 0.9, 2)), two_coins(*chance.uniform(0.4, 0.6, 2))]
     share = 1.0 - channels[1].min(axis=0).sum()
@@ -234,7 +234,7 @@ def test_lemma_4b_a_type_at_the_price_of_all_it_can_gain_is_not_wanted(seed):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_lemma_4a_few_labels_bound_the_recursion_without_a_grid(seed):
+def test_workers_lemma_4a_few_labels_bound_the_recursion_without_a_grid(seed):
     """The dual at some price is never below what a recursion over beliefs reaches at it, however cheap the label."""
     chance = np.random.default_rng(seed)
     channels = [two_coins(*chance.uniform(0.1, 0.9, 2)) for _ in range(2)]

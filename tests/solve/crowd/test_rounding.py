@@ -15,7 +15,7 @@ coins = st.floats(0, 1)
 
 
 @given(coins, coins, st.sampled_from([0.01, 0.05, 0.1]))
-def test_the_given_worker_is_a_garbling_of_the_rounded_one(one_if_one, one_if_zero, step):
+def test_workers_lemma_6_the_given_worker_is_a_garbling_of_the_rounded_one(one_if_one, one_if_zero, step):
     given_channel = two_coins(one_if_one, one_if_zero)
     rounded, _ = round_types(Types(given_channel[None], np.ones(1), np.zeros(1)), step)
     better = rounded.channel[0]

@@ -14,6 +14,7 @@ import pytest
 import nextlabel as nl
 from nextlabel.campaign.declaration import literals
 from nextlabel.campaign.settings import CampaignSettings
+from nextlabel.campaigns.predictions import add_predictions
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.cli.app import run
 from stores import everything
@@ -140,6 +141,22 @@ def test_what_is_read_out(service: CampaignService, kind: str) -> None:
     assert all(one.agreement is not None and one.agreement > 0.2 for one in reports)
 
 
+@KIND
+def test_a_model_says_answers_too(service: CampaignService, kind: str) -> None:
+    """A model's answers move what is believed, are checked like people's, and can be dropped."""
+    id = service.create(config(kind), tasks=items(kind)).id
+    label_all(service, id, kind, ("ann", "bob"))
+    say, before = answers(kind, wrong=0.0), [asdict(one) for one in service.results(id)]
+    for wrong in KINDS[kind][3][:1]:
+        with pytest.raises(nl.errors.InputError, match="prediction 1"):
+            add_predictions(service, id, "m", [{"task": "t0", "label": wrong}])
+    rows = [{"task": f"t{k}", "label": say(f"t{k}")} for k in range(TASKS)]
+    assert add_predictions(service, id, "m", rows).added == TASKS
+    with_model = [asdict(one) for one in service.results(id)]
+    assert [one["probability"] for one in with_model] != [one["probability"] for one in before]
+    assert service.verify(id).right
+
+
 def _rows(name: str) -> list[dict[str, str]]:
     with Path(name).open() as stream:
         return list(csv.DictReader(stream))
@@ -190,6 +207,8 @@ def test_a_campaign_for_numbers_refuses_what_means_nothing_to_it(tmp_path: Path)
             campaign.change(at_most_wrong=0.1)
         with pytest.raises(nl.errors.InputError, match="score"):
             campaign.add_tasks([{"text": "b", "score": 0.3}])
+        with pytest.raises(nl.errors.ConflictError, match="does not learn from features"):
+            campaign.add_features({"task": ["a"], "x": [1.0]})
     with pytest.raises(nl.errors.InputError, match="range only has an effect with answer number"):
         nl.Campaign.create("memory:", ["a"], budget=3, range="0..9")
 

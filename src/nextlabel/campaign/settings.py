@@ -168,7 +168,7 @@ class CampaignSettings(DeclaredSettings):
             )
         if "turn_away" not in self.model_fields_set and not self.knows_workers:
             self.__dict__["turn_away"] = False
-        if self.features and not self.knows_workers:
+        if self.features and not self.learns_from_features:
             raise InputError(f"policy {self.policy!r} does not learn from features.", "Use the policy crowd.")
         check_turning_away(self.turn_away, self.policy)
         policy.check_answers(self.answers)
@@ -199,6 +199,11 @@ class CampaignSettings(DeclaredSettings):
     def knows_workers(self) -> bool:
         """Whether the policy tells workers apart and learns them from their labels."""
         return knows_workers(self.policy)
+
+    @property
+    def learns_from_features(self) -> bool:
+        """Whether features of items mean something to the model."""
+        return self.knows_workers and self.answer != "number"
 
     @property
     def shown_labels(self) -> tuple[str, ...]:

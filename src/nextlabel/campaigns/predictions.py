@@ -62,7 +62,8 @@ def add_predictions(
     check_policy(row)
     if isinstance(row.config.answer_type, Form):
         raise InputError("a model's answers to several questions cannot be taken in.", "Let it ask and tell.")
-    checked = _checked(service, row, name, read_predictions(rows, row.config.labels, task_column))
+    number_of = row.config.answer_type.number_of if row.config.answer == "number" else None
+    checked = _checked(service, row, name, read_predictions(rows, row.config.labels, task_column, number_of))
     while True:
         seen, known = service.run(id, partial(_known, model=name))
         new = [one for one in checked if one.task not in known]

@@ -195,10 +195,11 @@ class CampaignService:
     def add_features(self, id: str, features: Any, replace: bool = False) -> AddedFeatures:
         """Features of items, present or to come, beside those that are there; with ``replace`` in their place."""
         row = self.store.row(id)
-        if not row.config.knows_workers:
+        if not row.config.learns_from_features:
+            what = f"has the policy {row.config.policy!r}" if not row.config.knows_workers else "asks for numbers"
             raise ConflictError(
-                f"campaign {id!r} has the policy {row.config.policy!r}, which does not learn from features.",
-                "Use a campaign with the policy crowd, which is the default.",
+                f"campaign {id!r} {what}, which does not learn from features.",
+                "Use a campaign for labels or ratings with the policy crowd, which is the default.",
             )
         keys = [task.key for tasks in self.task_chunks(id, CHUNK) for task in tasks]
         read = read_features(features, keys)

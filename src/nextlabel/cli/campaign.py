@@ -175,8 +175,9 @@ def create(
     with opened as first:
         config = CampaignSettings.from_dict({**settings, "show": _shown(settings.get("show"), first, score_column)})
         with service_at(db, create=True) as service, working("Adding tasks") as progress:
-            if beside is not None and not config.knows_workers:
-                raise InputError(f"policy {config.policy!r} does not learn from features.", "Use the policy crowd.")
+            if beside is not None and not config.learns_from_features:
+                what = f"policy {config.policy!r}" if not config.knows_workers else "a campaign for numbers"
+                raise InputError(f"{what} does not learn from features.", "Leave --features out.")
             row, added = service.create_with(config, id, read_tasks(config, first or ()), import_bar(first, progress))
             if beside is not None:
                 say(_add_features(service, row.id, beside)[1])

@@ -53,6 +53,8 @@ from nextlabel.prose import counted
 POWERS, CLEARLY = (0.25, 0.35, 0.5, 0.7, 1.0), 0.02
 #: Labels that the mean precision is worth in each worker's, and workers and variance behind the spread of gains.
 PRECISION_HOLD, GAIN_HOLD, GAIN_VARIANCE = 12.0, 30.0, 0.5
+#: Items that the first idea of the items' variance is worth: without it, a few single labels say that all are alike.
+ITEM_HOLD = 5.0
 #: Labels for which the line back to y follows the labels as they are.
 LINE_HOLD = 12.0
 #: Share of the usual reliability below which answers may be noise, and the least that must be usual before any are.
@@ -133,7 +135,8 @@ def fit_numbers(data: NumberLabels, answer: Scaled) -> NumberFit:
         pull = tau[w] * (line[w, 1] * (z - line[w, 0]) - cov[w, 0, 1])
         total, drawn = np.bincount(t, own, K) + 1.0 / s, np.bincount(t, pull, K) + m / s
         before, x, vx = x, drawn / total, 1.0 / total
-        m, s = float(x[seen].mean()), max(float(np.var(x[seen]) + vx[seen].mean()), 1e-6)
+        m = float(x[seen].mean())
+        s = (ITEM_HOLD * 0.5 + float(((x[seen] - m) ** 2 + vx[seen]).sum())) / (ITEM_HOLD + float(seen.sum()))
         at, square = x[t], x[t] ** 2 + vx[t]
         sums = [np.bincount(w, tau[w] * one, W) for one in (np.ones(len(y)), at, square, z, z * at)]
         inverse = np.empty((W, 2, 2))

@@ -15,11 +15,11 @@ probable ones), and its probability is kept as the model's confidence.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import isnan
 from typing import Any, NamedTuple
 
-from nextlabel.errors import FileFormatError
+from nextlabel.errors import FileFormatError, InputError
 from nextlabel.files.columns import USUAL, cell_text, folded, plain_name, probability
 from nextlabel.prose import listed
 
@@ -46,9 +46,15 @@ class _Columns(NamedTuple):
 
 
 def read_predictions(
-    rows: Iterable[Any], labels: Sequence[str], task_column: str | None = None
+    rows: Iterable[Any],
+    labels: Sequence[str],
+    task_column: str | None = None,
+    number_of: Callable[[str], int] | None = None,
 ) -> Iterator[Prediction]:
-    """Predictions one by one, from rows with named cells; all rows have the columns of the first."""
+    """Predictions one by one, from rows with named cells; all rows have the columns of the first.
+
+    ``number_of`` reads labels where answers are numbers, which have no names.
+    """
     columns: _Columns | None = None
     words = {folded(label): number for number, label in enumerate(labels)}
     for place, row in enumerate(rows, start=1):
@@ -64,6 +70,12 @@ def read_predictions(
             raise FileFormatError(f"prediction {place:,} has no task.", "Give each the id of its task.")
         if columns.label is not None:
             said = cell_text(row[columns.label])
+            if number_of is not None:
+                try:
+                    yield Prediction(task, number_of(said), None)
+                except InputError as error:
+                    raise FileFormatError(f"prediction {place:,}: {error.message}", error.hint) from None
+                continue
             if folded(said) not in words:
                 raise FileFormatError(
                     f"prediction {place:,} has the label {said[:60]!r}, which is not one of the campaign's.",
@@ -104,12 +116,14 @@ def _find(names: Sequence[str], labels: Sequence[str], task_column: str | None) 
     low = {folded(name): name for name in reversed(names) if name != task}
     for before in PREFIXES:
         wanted = [folded(before + name) for name in labels]
-        if all(name in low for name in wanted):
+        if wanted and all(name in low for name in wanted):
             return _Columns(task, None, tuple(low[name] for name in wanted))
     if len(labels) == 2:
         one = next((plain[plain_name(name)] for name in USUAL["score"] if plain_name(name) in plain), None)
         if one is not None:
             return _Columns(task, None, (one,))
+    if not labels:
+        raise FileFormatError(f"no column has the model's numbers; there are {listed(names)}.", "Call it label.")
     raise FileFormatError(
         f"no column says what the model predicts; there are {listed(names)}.",
         f"Give a column label, or a probability for each of {listed(labels)} in a column of that name"

@@ -138,6 +138,8 @@ def _summary(row: CampaignRow, classes: Sequence[Prior], said: Sequence[RecentAn
     if not said:
         return WorkerSummary(None, None, 0)
     label, klass, node, level = np.array([(s.label, s.class_number, s.node, s.labels) for s in said], dtype=np.int64).T
+    if row.config.knows_workers:  # the model says how many agree
+        return WorkerSummary(median(seconds) if seconds else None, None, len(said))
     answers = row.config.answer_type
     agrees = answers.agrees(label, answers.best(truths(row.config, classes, klass, node, level)))
     return WorkerSummary(median(seconds) if seconds else None, float(agrees.mean()), len(said))

@@ -56,6 +56,7 @@ def test_a_log_replays_to_the_same_state(path: Path, kind: str, tmp_path: Path) 
     assert now["row"]["rules"].pop("adjudicated") == []  # nobody could set an answer then
     assert now["row"]["rules"].pop("guarantee") == 0  # nor freeze labels
     assert now["row"]["rules"].pop("paused_because") == ""  # nor a target
+    assert now["row"]["rules"].pop("features") == ""  # nor features from a file
     assert now["row"]["config"].pop("at_most_wrong") is None and now["row"]["config"].pop("sure") == 0.95
     assert now["row"]["rules"].pop("features") == ""  # nor add features in a file
     assert [now["row"]["config"].pop(name) for name in ("expert_cost", "stop_at", "features")] == [None] * 3

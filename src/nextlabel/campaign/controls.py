@@ -27,6 +27,7 @@ import numpy as np
 from nextlabel.arrays import Floats
 from nextlabel.campaign.crowd_model import CrowdModel
 from nextlabel.campaign.rows import WorkerRow
+from nextlabel.crowd.answers import Choice, Rating
 from nextlabel.policies.allocation import CONTROLS, chance, starting_place
 
 if TYPE_CHECKING:
@@ -55,8 +56,8 @@ def choose_control(campaign: Commands, worker: str) -> int | None:
 
 
 def is_worth_it(model: CrowdModel, worker: str, left: int) -> bool:
-    """Whether a control tells more about the worker than a label is worth; not of numbers, where the first ones do."""
-    if model.kind.name == "number":
+    """Whether a control tells more about the worker than a label is worth; of other answers the first ones do."""
+    if not isinstance(model.kind, Choice | Rating):
         return False
     crowd, number = model.crowd, model.workers.get(worker, -1)
     worked = crowd.campaign.worked[: len(model.workers)]

@@ -55,7 +55,7 @@ POWERS, CLEARLY = (0.25, 0.35, 0.5, 0.7, 1.0), 0.02
 PRECISION_HOLD, GAIN_HOLD, GAIN_VARIANCE = 12.0, 30.0, 0.5
 #: Items that the first idea of the items' variance is worth: without it, a few single labels say that all are alike.
 ITEM_HOLD = 5.0
-#: Labels for which the line back to y follows the labels as they are.
+#: Labels for which the line back to y follows the labels as they are, until twice as many have others to compare with.
 LINE_HOLD = 12.0
 #: Share of the usual reliability below which answers may be noise, and the least that must be usual before any are.
 OF_USUAL, LEAST_USUAL = 0.25, 0.1
@@ -158,7 +158,8 @@ def fit_numbers(data: NumberLabels, answer: Scaled) -> NumberFit:
     known = (drawn[t] - pull) / (total[t] - own)  # x by the item's other labels
     usual = unit if power == 1.0 else _straight(z, y, np.ones(len(y)), 0.0)[1]
     weight = (reliability * (line[:, 1] > 0))[w] * others
-    start, slope = _straight(known, y, weight + 1e-9, LINE_HOLD * s, max(usual, 0.0))
+    hold = max(LINE_HOLD - float(others.sum()) / 2.0, 0.0) * s
+    start, slope = _straight(known, y, weight + 1e-9, hold, max(usual, 0.0))
     if slope <= 0:  # nothing to compare: as they are
         start, slope = centre + origin, unit
     estimate, sd = start + slope * x, np.abs(slope) * np.sqrt(vx)

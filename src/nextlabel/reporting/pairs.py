@@ -11,6 +11,7 @@ from nextlabel.reporting.report import Report, Table, read_sentences
 
 #: Rows of a table outside a page.
 SHOWN = 20
+SCORE = "score: the chance that an item beats one that is 1 lower is .73; sd: its standard deviation."
 
 
 def pairs_report(found: LearntPairs, title: str, top: int | None = None, **fields: Any) -> Report:
@@ -30,7 +31,7 @@ def pairs_report(found: LearntPairs, title: str, top: int | None = None, **field
     return Report(
         title=counts,
         tables=[
-            Table(title, ("item", "rank", "score", "sd", "comparisons"), rows, brief=rows[:SHOWN]),
+            Table(title, ("item", "rank", "score", "sd", "comparisons"), rows, SCORE, rows[:SHOWN]),
             Table("Workers", ("worker", "comparisons", "says what they see"), people, brief=people[:SHOWN]),
         ],
         sentences=[*found.sentences(), f"Compare next: {', '.join(f'{a} and {b}' for a, b in pairs[:3])}."],

@@ -24,6 +24,7 @@ KINDS: dict[str, tuple[dict[str, Any], str, str, tuple[Any, ...]]] = {
     "choice": ({"labels": ("no", "yes")}, "yes", "no", ("maybe", "", True)),
     "rating": ({"answer": "rating", "scale": "1..5"}, "4", "1", ("6", "4.5", "", True)),
     "multi": ({"answer": "multi", "labels": ("joy", "fear", "calm")}, "joy;fear", "calm", ("maybe", True)),
+    "pair": ({"answer": "pair"}, "first", "second", ("third", "", True)),
     "number": ({"answer": "number", "range": "-10..40"}, "33.25", "-7", ("40.5", "nan", "ten", "", True)),
 }
 KIND = pytest.mark.parametrize("kind", KINDS)
@@ -36,7 +37,8 @@ def config(kind: str, **settings: Any) -> CampaignSettings:
 
 def items(kind: str, gold: int = 0) -> list[dict[str, Any]]:
     known = KINDS[kind][1]
-    return [{"id": f"t{k}", "text": f"item {k}", "gold": known if k < gold else ""} for k in range(TASKS)]
+    about = [{"first": f"a {k}", "second": f"b {k}"} if kind == "pair" else {"text": f"item {k}"} for k in range(TASKS)]
+    return [{"id": f"t{k}", **about[k], "gold": known if k < gold else ""} for k in range(TASKS)]
 
 
 def answers(kind: str, wrong: float = 0.15) -> Any:
@@ -45,7 +47,7 @@ def answers(kind: str, wrong: float = 0.15) -> Any:
 
     def say(task: str) -> str:
         one, other = KINDS[kind][1:3] if int(task[1:]) % 2 == 0 else KINDS[kind][2:0:-1]
-        if kind in ("choice", "multi"):
+        if kind in ("choice", "multi", "pair"):
             return other if rng.random() < wrong else one
         if kind == "rating":
             return str(int(np.clip(int(one) + rng.integers(-1, 2), 1, 5)))
@@ -144,7 +146,7 @@ def test_what_is_read_out(service: CampaignService, kind: str) -> None:
     assert all(one.agreement is not None and one.agreement > 0.2 for one in reports)
 
 
-@pytest.mark.parametrize("kind", [name for name in KINDS if name != "multi"])
+@KIND
 def test_a_model_says_answers_too(service: CampaignService, kind: str) -> None:
     """A model's answers move what is believed, are checked like people's, and can be dropped."""
     id = service.create(config(kind), tasks=items(kind)).id
@@ -201,6 +203,7 @@ def test_a_campaign_for_numbers_refuses_what_means_nothing_to_it(tmp_path: Path)
         ({"range": "0..9", "labels": ("a", "b")}, "no other labels"),
         ({"range": "0..9", "scale": "1..5"}, "scale only has an effect with answer rating"),
         ({"range": "0..9", "policy": "index"}, "does not ask for numbers"),
+        ({"range": "0..9", "top": 3}, "top only has an effect with answer pair"),
         ({"range": "0..9", "accuracy": 0.8}, "takes no accuracy"),
         ({"range": "0..9", "at_most_wrong": 0.1}, "takes no at most wrong"),
     ):

@@ -914,3 +914,33 @@ def test_ratings_with_fingers_and_keys(service: Service, chromium: Browser, name
         page.keyboard.press("0")
         gone(page, before)
     assert [label for _, label in labels(service, id)[:2]] == ["3", "0"]
+
+
+@pytest.mark.parametrize(("name", "size"), [("desk", DESKTOP), ("phone", PHONE)])
+def test_pairs_with_fingers_and_keys(service: Service, chromium: Browser, name: str, size: Any) -> None:
+    """Both items side by side, or one above the other; what they are called is not shown."""
+    items = [{"text": f"poem {k}", "author email": f"p{k}@mail"} for k in range(3)]
+    id = campaign(service, f"pairs_{name}", items, answer="pair", policy="crowd")
+    with context(chromium, size) as window:
+        page = window.new_page()
+        enter(page, service, id)
+        for key, said in (("1", "first"), ("2", "second"), ("0", "tie")):
+            sides = [page.get_by_role("region", name=one) for one in ("The first one", "The second one")]
+            for side in sides:
+                expect(side).to_contain_text("poem")
+                expect(side).not_to_contain_text("mail")
+            boxes = [side.bounding_box() for side in sides]
+            assert boxes[0] and boxes[1]
+            assert (boxes[0]["y"] == boxes[1]["y"]) == (name == "desk")
+            check_accessible(page)
+            lease = lease_on(page)
+            page.wait_for_timeout(SETTLED_MS)
+            if name == "desk":
+                page.keyboard.press(key)
+            else:
+                page.get_by_role("button", name={"tie": "No difference"}.get(said, f"The {said} one")).click()
+            gone(page, lease)
+    assert sorted(label for _, label in labels(service, id)) == ["first", "second", "tie"]
+    with service.http() as http:
+        order = http.get(f"/campaigns/{id}/order").json()["items"]
+    assert {one["item"] for one in order} == {"t0", "t1", "t2"} and [one["rank"] for one in order] == [1, 2, 3]

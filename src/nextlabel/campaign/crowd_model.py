@@ -25,7 +25,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -35,9 +35,10 @@ from nextlabel.beliefs.dirichlet import Dirichlet
 from nextlabel.beliefs.fact import Fact, OneCoin
 from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.events import Event
+from nextlabel.campaign.new_tasks import pair_of
 from nextlabel.campaign.rows import CampaignRow, WorkerRow, erased_number, lease_number
 from nextlabel.campaign.settings import ALL, CampaignSettings, columns_of
-from nextlabel.crowd.answers import Z95, Answer, Choice, Number, Rating
+from nextlabel.crowd.answers import Z95, Answer, Choice, Number, Pair, Rating
 from nextlabel.crowd.audit import exact_interval
 from nextlabel.crowd.controls import Contradiction, contradiction, held_out
 from nextlabel.crowd.expected import DRAWS, ExpectedAccuracy, expected_accuracy, usual_share
@@ -45,6 +46,7 @@ from nextlabel.crowd.fit import CrowdLabels
 from nextlabel.crowd.learner import expected_jointly, learn_jointly
 from nextlabel.crowd.noise import answers_at_random
 from nextlabel.crowd.numbers import NumberFit, NumberLabels, fit_numbers
+from nextlabel.crowd.pairs import LearntPairs
 from nextlabel.crowd.prior import CrowdPrior
 from nextlabel.crowd.questions import RIGHT, Form
 from nextlabel.errors import InputError
@@ -53,7 +55,7 @@ from nextlabel.files.tables import NamedColumns
 from nextlabel.policies.allocation import Outlook, Refusal
 from nextlabel.policies.crowd.allocator import LEAST, GrowingCrowd
 from nextlabel.policies.crowd.forms import FormCrowd
-from nextlabel.policies.crowd.numbers import NumberCrowd
+from nextlabel.policies.crowd.valued import NumberCrowd, PairCrowd, ValuedCrowd
 from nextlabel.version import __version__
 
 if TYPE_CHECKING:
@@ -101,6 +103,7 @@ class CrowdSnapshot:
     history  --         (labels, expected accuracy, ends of its interval) at the refits so far
     word     (K, C)     what a learner says of each task; None without one
     learner  --         how much that says, as in the event ``refitted``; None without one
+    pairs    --         of pairs, the order of their items
     ======== ========== ===================================================================================
     """
 
@@ -125,6 +128,7 @@ class CrowdSnapshot:
     fit: NumberFit | None = None
     word: Floats | None = None
     learner: Mapping[str, Any] | None = None
+    pairs: LearntPairs | None = None
 
     @cached_property
     def expected(self) -> ExpectedAccuracy:
@@ -134,7 +138,7 @@ class CrowdSnapshot:
         known truths contradict the model, it is the share of the known tasks that would be right if they were not
         known (``crowd.controls``), with its exact interval.
         """
-        if isinstance(self.kind, Number | Form):
+        if self.kind.noun:
             sure = self.kind.certainty(self.beliefs[self.gold < 0])
             mean, spread = float(sure.mean()), Z95 * float(np.sqrt((sure * (1.0 - sure)).sum())) / max(len(sure), 1)
             return ExpectedAccuracy(mean, max(mean - spread, 0.0), min(mean + spread, 1.0), 0.0)
@@ -172,7 +176,7 @@ class CrowdModel:
     def __init__(self, config: CampaignSettings) -> None:
         self.kind = config.answer_type
         self.crowd = self._first_crowd(config)
-        #: Of ratings and numbers, what the last refit has learnt of workers and items.
+        #: Of ratings, what the last refit has learnt of workers and items.
         self.fit: NumberFit | None = None
         self._usual = np.log(start_of(config.default_prior))
         self.workers: dict[str, int] = {}
@@ -548,7 +552,7 @@ class CrowdModel:
         point = [float(data["labels"]), *(round(float(x), 5) for x in expected[:3])]
         return {
             "workers": len(self.workers),
-            "shares": [round(float(p), 6) for p in self._shares],
+            "shares": [round(float(p), 6) for p in self.crowd.start],
             "history": [*_thinned(history), point],
         }
 
@@ -559,7 +563,7 @@ class CrowdModel:
     def _refit(self, log: CampaignState, data: dict[str, Any]) -> None:
         if data["tasks"] > self.crowd.tasks:
             self._add_tasks(log, data["tasks"])
-        if isinstance(self.kind, Number | Rating):
+        if isinstance(self.kind, Rating):
             labels = self._labels_that_count(len(self.crowd.gold))
             self.fit = fit_numbers(self._numbers(labels), self.kind) if len(labels.task) else None
         self._learn(log, data)
@@ -579,8 +583,8 @@ class CrowdModel:
         self.crowd.learn(data["version"], data["given"], data["left"], arrivals, expert)
 
     def _numbers(self, labels: CrowdLabels) -> NumberLabels:
-        """Labels of ratings or numbers as numbers."""
-        assert isinstance(self.kind, Number | Rating)
+        """Labels of ratings as numbers."""
+        assert isinstance(self.kind, Rating)
         task, worker, answer, tasks, people, _ = labels
         return NumberLabels(task, worker, self.kind.value_of(answer), tasks, people)
 
@@ -625,10 +629,6 @@ class CrowdModel:
         came = np.flatnonzero(history.answer[: self.crowd.entries] >= 0)
         task, worker, answer = history.task[came], history.worker[came], history.answer[came]
         return CrowdLabels(task, worker, answer, tasks, self.crowd.people, len(self._usual))
-
-    @property
-    def _shares(self) -> Floats:
-        return self.crowd.start
 
     @property
     def _seen(self) -> Floats:
@@ -694,74 +694,31 @@ class CrowdModel:
         return np.vstack([known, np.tile(shares, (tasks - len(known), 1))])
 
 
-class NumberModel(CrowdModel):
-    """The same of a campaign for numbers: its crowd has precisions in the place of channels."""
+class ValuedModel(CrowdModel):
+    """The same of a campaign for numbers, pairs or several labels: its crowd chooses by what a label is worth."""
+
+    crowd: ValuedCrowd
 
     def _first_crowd(self, config: CampaignSettings) -> GrowingCrowd:
-        return cast(GrowingCrowd, NumberCrowd(config.seed))  # the same steps, other beliefs
-
-    @property
-    def numbers(self) -> NumberCrowd:
-        """Items and workers."""
-        return cast(NumberCrowd, self.crowd)
-
-    def _add_tasks(self, log: CampaignState, tasks: int) -> None:
-        config, new = log.row.config, tasks - self.numbers.tasks
-        self.numbers.add_tasks(new, config.most_labels, config.most_in_flight)
-
-    def _learn(self, log: CampaignState, data: dict[str, Any]) -> None:
-        self.numbers.learn(self.fit, data.get("arrivals") is not None)
-
-    def _teach(self, log: CampaignState, data: dict[str, Any]) -> dict[str, Any]:
-        return {}
-
-    def _verdicts(self) -> tuple[Bools, int]:
-        return self.numbers.at_random, 0
-
-    def _labels_that_count(self, tasks: int) -> CrowdLabels:
-        return self.numbers.labels(tasks)
-
-    @property
-    def _shares(self) -> Floats:
-        return np.zeros(0)
-
-    def snapshot(self, log: CampaignState, draws: int = DRAWS) -> CrowdSnapshot:
-        """All that is believed now: of each item mean and standard deviation, without labels those of the range."""
-        kind, tasks, people, none = self.kind, log.row.tasks, len(self.workers), np.zeros((0, 0, 0))
-        assert isinstance(kind, Number)
-        low, high = kind.ends
-        answers = self._labels_that_count(tasks)
-        task, worker, answer = answers[:3]
-        told = np.bincount(task, minlength=tasks)[:tasks]
-        beliefs = np.tile([(low + high) / 2.0, (high - low) / np.sqrt(12.0)], (tasks, 1))
-        if self.fit is not None:
-            beliefs[told > 0] = kind.beliefs(*self.fit.read(self._numbers(answers)))[told > 0]
-        gold = _padded(self.numbers.gold[:tasks], tasks, -1)
-        for known in np.flatnonzero(gold >= 0).tolist():
-            beliefs[known] = kind.known(int(gold[known]))
-        agree = kind.agrees(answer, kind.best(beliefs)[task])
-        return CrowdSnapshot(
-            self.seq, self.version, beliefs, told, gold, np.zeros(0), np.zeros((tasks, 0)), CrowdPrior.default(2),
-            draws, tuple(self.workers), none, none, none, np.bincount(worker, minlength=people)[:people],
-            np.bincount(worker, agree, minlength=people)[:people].astype(np.int64), answers,
-            tuple((int(n), mean, low, high) for n, mean, low, high in self.history), kind, self.fit,
-        )  # fmt: skip
-
-
-class FormModel(CrowdModel):
-    """The same of a campaign with several questions per item: what is believed is of each of their parts."""
-
-    crowd: FormCrowd
-
-    def _first_crowd(self, config: CampaignSettings) -> GrowingCrowd:
-        assert isinstance(config.answer_type, Form)
-        right = RIGHT if config.accuracy is None else min(config.accuracy, MOST_ACCURATE)
-        return FormCrowd(config.answer_type, config.seed, right)
+        kind = config.answer_type
+        if isinstance(kind, Number):
+            return NumberCrowd(kind, config.seed)
+        if isinstance(kind, Pair):
+            return PairCrowd(kind, config.seed, config.top)
+        assert isinstance(kind, Form)
+        return FormCrowd(kind, config.seed, RIGHT if config.accuracy is None else min(config.accuracy, MOST_ACCURATE))
 
     def _add_tasks(self, log: CampaignState, tasks: int) -> None:
         config, new = log.row.config, tasks - self.crowd.tasks
+        if isinstance(self.crowd, PairCrowd):
+            while (after := len(self.crowd.first)) < tasks:
+                page = log.payloads(after - 1, min(CHUNK, tasks - after))
+                self.crowd.add_pairs([pair_of(payload) for _, payload in page])
         limits = np.full(new, config.most_labels), np.full(new, config.most_in_flight)
         self.crowd.add_tasks(np.zeros((new, 2)), *limits)
+
+    def _teach(self, log: CampaignState, data: dict[str, Any]) -> dict[str, Any]:
+        return {}
 
     def _verdicts(self) -> tuple[Bools, int]:
         if self._judged is None or self._judged[0] != self.version:
@@ -770,34 +727,29 @@ class FormModel(CrowdModel):
 
     def snapshot(self, log: CampaignState, draws: int = DRAWS) -> CrowdSnapshot:
         """All that is believed now; channels are those of a coin, right as often as a worker is on average."""
-        crowd, form, tasks, people = self.crowd, self.crowd.form, log.row.tasks, len(self.workers)
-        labels = crowd.labels()
-        beliefs = np.zeros((tasks, form.width))
-        beliefs[:, : len(form.options)] = crowd.start
-        beliefs[: crowd.tasks, : len(form.options)] = crowd.chances
-        chosen = np.zeros((tasks, len(form.options)))
-        np.add.at(chosen, labels.task, form.options_of(labels.codes))
-        beliefs[:, len(form.options) :] = chosen
+        crowd, tasks, people = self.crowd, log.row.tasks, len(self.workers)
+        answers, beliefs = crowd.labels(tasks), crowd.read(tasks)
         gold = _padded(crowd.gold[: min(tasks, len(crowd.gold))], tasks, -1)
         for known in np.flatnonzero(gold >= 0).tolist():
-            beliefs[known, : len(form.options)] = form.options_of(int(gold[known]))
-        alike = (form.digits(form.best(beliefs))[labels.task] == labels.said).mean(axis=1)
+            beliefs[known] = self.kind.known(int(gold[known]))
+        task, worker, answer = answers[:3]
+        alike = self.kind.shares_right(answer, self.kind.best(beliefs)[task])
         right = np.append(crowd.right_rates, crowd.right_rates[-1:].repeat(max(people + 1 - len(crowd.right_rates), 0)))
         coins = np.stack([np.stack([right, 1 - right], axis=1), np.stack([1 - right, right], axis=1)], axis=1)
-        told = np.bincount(labels.worker, minlength=people)[:people]
         return CrowdSnapshot(
-            self.seq, self.version, beliefs, np.bincount(labels.task, minlength=tasks)[:tasks], gold, np.full(2, 0.5),
-            np.zeros((tasks, 2)), crowd.prior, draws, tuple(self.workers), coins[:0], coins[:people], coins[-1], told,
-            np.rint(np.bincount(labels.worker, alike, minlength=people)[:people]).astype(np.int64),
-            CrowdLabels(labels.task, labels.worker, labels.codes, tasks, people, 2),
+            self.seq, self.version, beliefs, np.bincount(task, minlength=tasks)[:tasks], gold, np.full(2, 0.5),
+            np.zeros((tasks, 2)), crowd.prior, draws, tuple(self.workers), coins[:0], coins[:people], coins[-1],
+            np.bincount(worker, minlength=people)[:people],
+            np.rint(np.bincount(worker, alike, minlength=people)[:people]).astype(np.int64), answers,
             tuple((int(n), mean, low, high) for n, mean, low, high in self.history), self.kind,
+            crowd.fit if isinstance(crowd, NumberCrowd) else None,
+            pairs=crowd.order(answers, self.workers) if isinstance(crowd, PairCrowd) else None,
         )  # fmt: skip
 
 
 def first_model(config: CampaignSettings) -> CrowdModel:
     """The model of a campaign before its first event."""
-    kind = config.answer_type
-    return (NumberModel if isinstance(kind, Number) else FormModel if isinstance(kind, Form) else CrowdModel)(config)
+    return (ValuedModel if config.answer_type.noun else CrowdModel)(config)
 
 
 def _padded(counts: Ints, size: int, rest: int = 0) -> Ints:

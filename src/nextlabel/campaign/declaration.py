@@ -127,12 +127,12 @@ class DeclaredSettings(BaseModel):
         description="Names of the answers. With two of them, the second is the one that a model's score is about.",
     )  # fmt: skip
     answer: Annotated[
-        Literal["choice", "rating", "number", "multi"],
+        Literal["choice", "rating", "number", "multi", "pair"],
         Offer("NAME", form="workers", label="Answers", none="a choice of labels"),
     ] = Field(
         "choice", examples=["rating"],
-        description="What an answer is: a choice of one label, a rating (a step of a scale), a number of a range, or "
-        "multi: any of the labels.",
+        description="What an answer is: a choice of one label, a rating (a step of a scale), a number of a range, "
+        "multi (any of the labels), or pair: which of two items is better.",
     )  # fmt: skip
     scale: Annotated[
         str, Offer("LOW..HIGH", form="workers", label="Scale", note="of ratings; they have no other labels")
@@ -145,6 +145,14 @@ class DeclaredSettings(BaseModel):
     loss: Annotated[Literal["squared", "absolute"], Offer("NAME")] = Field(
         "squared", examples=["absolute"], description="With ratings: the error whose expectation the result minimises."
     )
+    top: Annotated[
+        int | None,
+        Offer("N", form="workers", label="Best items", note="of pairs: which are they? Empty for the order of all",
+              none="the order of all"),
+    ] = Field(
+        None, ge=1, le=LARGEST, examples=[10],
+        description="With pairs: find out which items are the best so many, and not the order of all.",
+    )  # fmt: skip
     questions: Annotated[
         str,
         Offer("FILE.json", form="workers", label="Form", note="JSON, to ask several things at once",
@@ -385,11 +393,12 @@ class SettingOptions(ChangeableOptions, total=False):
 
     budget: Required[int]
     labels: Sequence[str]
-    answer: Literal["choice", "rating", "number", "multi"]
+    answer: Literal["choice", "rating", "number", "multi", "pair"]
     questions: str | Sequence[Mapping[str, Any]]
     scale: str
     range: str
     loss: Literal["squared", "absolute"]
+    top: int | None
     policy: str | Policy
     prior: Prior | tuple[float, ...] | list[float] | Mapping[str, Any] | None
     threshold: float

@@ -19,7 +19,6 @@ from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.results import ResultSource
 from nextlabel.crowd.guarantee import Guarantee, GuaranteeTerms, guarantee, hash_of_labels
-from nextlabel.crowd.questions import Form
 from nextlabel.errors import ConflictError, InputError, NotFoundError
 from nextlabel.files.columns import cell_text
 from nextlabel.files.labels import LabelTable, ResultTable
@@ -136,8 +135,6 @@ def freeze(
     config = row.config
     if config.at_most_wrong is None:
         raise InputError("nothing says how many labels may be wrong.", "Set at_most_wrong first, e.g. to 0.05.")
-    if isinstance(config.answer_type, Form):
-        raise ConflictError("a guarantee is about one answer, and items have several here.", "Ask one question.")
     if row.rules.guarantee:
         raise ConflictError("the labels are frozen already.", "Go on with the expert's answers, or reopen.")
     if not row.tasks or len(keys) != row.tasks or row.tasks > MOST_ITEMS:

@@ -11,22 +11,35 @@ score    a model's probability that the answer is label 1 (two labels); ``score_
 gold     the answer, if it is known: the task is a control question, which workers cannot tell from others
 prior    [alpha, beta], one weight for each label, or a table with a kind (``problem.tables``)
 ======== ======================================================================================================
+
+In a campaign for pairs a task is a pair: what is shown as its ``first`` and as its ``second``, and their names in
+``items``, without which they are called what they show. Tasks without ``first`` and ``second`` are items: each becomes
+a pair with every item before it (``paired``).
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
 from nextlabel.beliefs.fact import OneCoin
 from nextlabel.beliefs.prior import Prior
-from nextlabel.campaign.settings import CampaignSettings, columns_sentence, is_shown, shown_payload
+from nextlabel.campaign.settings import (
+    ITEMS,
+    SIDES,
+    CampaignSettings,
+    columns_sentence,
+    is_pair,
+    is_shown,
+    shown_payload,
+)
 from nextlabel.errors import InputError
 from nextlabel.files.tables import is_frame
 from nextlabel.files.tasks import TaskReader
+from nextlabel.policies.allocation import PLACES, chance
 from nextlabel.problem.tables import prior_from, prior_table
 from nextlabel.problem.tasks import TaskClass, beta_of_score
 from nextlabel.prose import is_text
@@ -35,6 +48,8 @@ from nextlabel.prose import is_text
 LONGEST_KEY, LARGEST_PAYLOAD, DEEPEST = 200, 65_536, 32
 #: A score of 0 or 1 would leave nothing for labels to say.
 LEAST_SCORE = 1e-3
+#: Items of which all pairs are made.
+MOST_PAIRED = 300
 RESERVED = ("id", "payload", "score", "prior", "score_column", "gold")
 
 
@@ -161,6 +176,55 @@ def _of_score(config: CampaignSettings, score: Any) -> Prior:
 def read_tasks(config: CampaignSettings, tasks: Iterable[Any]) -> Iterator[NewTask]:
     """Tasks from tables, one after the other."""
     return (read_task(config, task, place) for place, task in enumerate(tasks, start=1))
+
+
+def paired(config: CampaignSettings, tasks: Iterable[NewTask], there: Iterable[Any]) -> Iterator[NewTask]:
+    """Tasks of a campaign for pairs, whose payloads so far are ``there``; others stay as they are."""
+    if config.answer != "pair":
+        yield from tasks
+        return
+    sides: dict[str, Any] = {}
+    for payload in there:
+        sides |= zip(pair_of(payload), map(payload.get, SIDES), strict=True)
+    made, task = len(sides), None
+    for task in tasks:
+        if is_pair(task.payload):
+            names = pair_of(task.payload)
+            if names[0] == names[1]:
+                raise InputError(f"item {names[0][:60]!r} is compared with itself.", "Give two items.")
+            sides |= zip(names, map(task.payload.get, SIDES), strict=True)
+            yield replace(task, payload={**task.payload, ITEMS: list(names)})
+            made += 1
+            continue
+        name = task.key or _text(task.payload)
+        if name in sides:
+            continue
+        if task.gold is not None or len(sides) >= MOST_PAIRED:
+            raise InputError(
+                f"{MOST_PAIRED} items and more, or items with known answers, are not made pairs of.",
+                "Give the pairs: tables with first, second and, to name them, items.",
+            )
+        for other in list(sides):
+            turned = chance(config.seed, PLACES, made) < 0.5  # which one is on which side says nothing
+            pair = [(name, task.payload), (other, sides[other])][:: -1 if turned else 1]
+            payload = {**{side: one[1] for side, one in zip(SIDES, pair, strict=True)}, ITEMS: [pair[0][0], pair[1][0]]}
+            key = " | ".join(payload[ITEMS])
+            yield replace(task, key=key if len(key) <= LONGEST_KEY else None, payload=payload, size=2 * task.size)
+            made += 1
+        sides[name] = task.payload
+    if task is not None and not made:
+        raise InputError("there is one item, and nothing to compare it with.", "Give two items or more.")
+
+
+def pair_of(payload: Any) -> tuple[str, str]:
+    """The names of a pair's items: those that were given, or what they show."""
+    names = payload.get(ITEMS)
+    first, second = names if isinstance(names, list) and len(names) == 2 else map(payload.get, SIDES)
+    return _text(first), _text(second)
+
+
+def _text(side: Any) -> str:
+    return side if isinstance(side, str) else json.dumps(side, sort_keys=True, ensure_ascii=False)
 
 
 def row_tables(rows: Any) -> Iterable[Any]:

@@ -30,7 +30,7 @@ from nextlabel.campaign.declaration import (
     offer,
     spoken,
 )
-from nextlabel.crowd.answers import Answer, Number, Rating, answer_type
+from nextlabel.crowd.answers import OPTIONS, Answer, Number, Rating, answer_type, check_options
 from nextlabel.crowd.questions import Form, Question
 from nextlabel.errors import ConflictError, InputError, ProblemError
 from nextlabel.files.tasks import SCORE_NAMES
@@ -46,7 +46,8 @@ if TYPE_CHECKING:
 #: Settings of which the campaign's row has a column of its own; of the others it keeps what was changed, as JSON.
 COUNTED: Final = frozenset({"budget", "deadline", "lease_seconds"})
 ALL: Final = "*"
-NOT_OF_NUMBERS: Final = ("display_names", "prior", "accuracy", "features", "at_most_wrong")
+#: The columns of a pair: what is shown of both items, and what they are called.
+SIDES, ITEMS = ("first", "second"), "items"
 
 #: Words that make a column's name look personal.
 _PERSONAL: Final = frozenset({
@@ -109,37 +110,21 @@ class CampaignSettings(DeclaredSettings):
 
     def _check_answer(self) -> None:
         """The labels of a rating are the steps of its scale, numbers have none, and those of a form are its options."""
-        if self.answer == "multi" or self.questions:
-            self._check_form()
-            return
-        loss = self.loss if self.loss != declared("loss").default else None
-        kind = answer_type(self.answer, self.labels, self.scale, self.range, loss)
-        if self.answer != "choice" and "labels" in self.model_fields_set and self.labels != kind.labels:
-            raise InputError(f"answers on the {kind} have no other labels.", "Leave the labels out.")
-        self.__dict__.update(labels=kind.labels)
+        several = self.answer == "multi" or bool(self.questions)
+        given = {name: getattr(self, name) for name in OPTIONS if getattr(self, name) != declared(name).default}
+        check_options("multi" if several else self.answer, **given)
+        kind = self.answer_type
+        own = kind.name != "choice" and (kind.name != "multi" or self.questions)
+        if own and "labels" in self.model_fields_set and self.labels != kind.labels:
+            raise InputError(f"answers of the kind {kind.name} have no other labels.", "Leave the labels out.")
+        self.__dict__.update(labels=kind.labels, answer=kind.name)
         if isinstance(kind, Rating):
             self.__dict__["scale"] = f"{kind.low:g}..{kind.high:g}"
         if isinstance(kind, Number):
-            self._check_number(kind)
-
-    def _check_number(self, kind: Number) -> None:
-        """Refuse what has no meaning for numbers."""
-        self.__dict__["range"] = "{:g}..{:g}".format(*kind.ends)
-        if self.policy != declared("policy").default:
-            raise InputError(f"policy {self.policy!r} does not ask for numbers.", "Leave it out.")
-        check_for_numbers({name: getattr(self, name) for name in NOT_OF_NUMBERS})
-
-    def _check_form(self) -> None:
-        """Refuse what has no meaning for several questions at once."""
-        for name in ("scale", "range", "loss", "prior", "features", "at_most_wrong"):
-            if getattr(self, name) != declared(name).default:
-                raise InputError(f"{spoken(name)} has no effect where any of the labels may be true.", "Leave it out.")
-        if self.policy != "crowd":
-            raise InputError(f"policy {self.policy!r} asks one question with one answer.", "Use the policy crowd.")
-        options = self.answer_type.labels
-        if self.questions and "labels" in self.model_fields_set and self.labels != options:
-            raise InputError("each question has labels of its own.", "Leave the labels out.")
-        self.__dict__.update(labels=options, answer="multi")
+            self.__dict__["range"] = "{:g}..{:g}".format(*kind.ends)
+        if kind.noun and self.policy != declared("policy").default:
+            raise InputError(f"policy {self.policy!r} does not ask for {kind.noun}.", "Leave it out.")
+        check_meaning(kind, {name: getattr(self, name) for name in kind.refuses})
 
     @cached_property
     def answer_type(self) -> Answer:
@@ -203,7 +188,7 @@ class CampaignSettings(DeclaredSettings):
     @property
     def learns_from_features(self) -> bool:
         """Whether features of items mean something to the model."""
-        return self.knows_workers and self.answer != "number"
+        return self.knows_workers and "features" not in self.answer_type.refuses
 
     @property
     def shown_labels(self) -> tuple[str, ...]:
@@ -287,11 +272,11 @@ def policy_name(policy: Any) -> str:
     return name
 
 
-def check_for_numbers(values: Mapping[str, Any]) -> None:
-    """Refuse settings that mean nothing where answers are numbers."""
-    given = [name for name in NOT_OF_NUMBERS if values.get(name) is not None]
+def check_meaning(kind: Answer, values: Mapping[str, Any]) -> None:
+    """Refuse settings that mean nothing to the kind of answers."""
+    given = [name for name in kind.refuses if values.get(name) is not None]
     if given:
-        raise InputError(f"a campaign for numbers takes no {spoken(given[0])}.", "Leave it out.")
+        raise InputError(f"a campaign for {kind.noun} takes no {spoken(given[0])}.", "Leave it out.")
 
 
 def check_names_fit(names: Sequence[str] | None, labels: Sequence[str]) -> None:
@@ -327,8 +312,7 @@ def changes_of(row: CampaignRow, values: Mapping[str, Any]) -> dict[str, Any]:
         checked: Any = checked_change(name, value)
         if checked != getattr(row if name in COUNTED else row.config, name):
             new[name] = list(checked) if isinstance(checked, tuple) else checked
-    if row.config.answer == "number":
-        check_for_numbers(new)
+    check_meaning(row.config.answer_type, new)
     check_names_fit(new.get("display_names"), row.config.labels)
     check_turning_away(new.get("turn_away", False), row.config.policy)
     if new.get("budget", row.budget) < row.spent:
@@ -361,15 +345,27 @@ def is_shown(show: Sequence[str] | None, column: str) -> bool:
 
 
 def shown_payload(show: Sequence[str] | None, payload: Any) -> Any:
-    """The part of a payload that workers are shown."""
+    """The part of a payload that workers are shown; of a pair both sides, and not what its items are called."""
+    if is_pair(payload):
+        return {
+            name: shown_payload(show, value) if name in SIDES else value
+            for name, value in payload.items()
+            if name in SIDES or (name != ITEMS and is_shown(show, name))
+        }
     if not isinstance(payload, Mapping) or (show is not None and ALL in show):
         return payload
     return {name: value for name, value in payload.items() if is_shown(show, name)}
 
 
+def is_pair(payload: Any) -> bool:
+    """Whether a payload is one of two items to compare."""
+    return isinstance(payload, Mapping) and all(side in payload for side in SIDES)
+
+
 def columns_of(payloads: Iterable[Any]) -> list[str]:
     """The columns of some payloads, those that come first first."""
-    return list(dict.fromkeys(name for one in payloads if isinstance(one, Mapping) for name in one))
+    whole = (side for one in payloads for side in ([one, *map(one.get, SIDES)] if is_pair(one) else [one]))
+    return list(dict.fromkeys(name for one in whole if isinstance(one, Mapping) for name in one))
 
 
 def check_columns(show: Sequence[str], payloads: Sequence[Any]) -> None:

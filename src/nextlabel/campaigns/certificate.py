@@ -67,7 +67,6 @@ from nextlabel.campaign.state import CampaignState
 from nextlabel.campaigns.jobs import Jobs
 from nextlabel.crowd.answers import Choice, Number
 from nextlabel.crowd.audit import estimate
-from nextlabel.crowd.questions import Form
 from nextlabel.errors import ConflictError, InputError, UnavailableError
 from nextlabel.notebook import facts_html
 from nextlabel.policies.allocation import Group
@@ -100,6 +99,7 @@ NO_BOUND = {
     "rating": "There is none for ratings.",
     "number": "There is none for numbers.",
     "multi": "There is none for several labels.",
+    "pair": "There is none for the order of items.",
 }
 BY_KNOWN = "What is shown is how many known items would be right by their labels alone, were their truth not known."
 #: Added where a learner of the items' features says something; the first part is how much.
@@ -586,7 +586,7 @@ def _learnt_certificate(campaign_service: CampaignService, id: str, wait: bool) 
         history=(*crowd.history, (row.spent, *crowd.expected[:3])),
         curve=outlook.curve,
     )  # fmt: skip
-    if crowd.contradiction is None and not isinstance(crowd.kind, Form):
+    if crowd.contradiction is None and crowd.kind.name not in ("multi", "pair"):
         return made
     made = replace(
         made, upper=None, upper_as_of=None, gap=None, price=None, forecast=None, forecast_low=None, forecast_high=None,

@@ -178,6 +178,10 @@ class Campaign:
         found = self._service.worker_reports.learnt(self.id).agreement
         return {} if found is None else found.as_dict()
 
+    def order(self) -> dict[str, Any]:
+        """The ``items`` of a campaign for pairs, the best first: item, rank, score, its sd, comparisons."""
+        return self._service.order(self.id)
+
     def pause_worker(self, worker: str, reason: str = "") -> WorkerReport:
         """Give this worker no new task until ``restore_worker``; an item that they hold is theirs to finish."""
         return self._standing(worker, "paused", reason)

@@ -26,8 +26,7 @@ from nextlabel.campaign.predictions import (
 )
 from nextlabel.campaign.replies import AddedPredictions
 from nextlabel.campaign.rows import CampaignRow
-from nextlabel.crowd.questions import Form
-from nextlabel.errors import ConflictError, FileFormatError, InputError, NotFoundError
+from nextlabel.errors import ConflictError, FileFormatError, NotFoundError
 from nextlabel.files.predictions import Prediction, read_predictions
 
 if TYPE_CHECKING:
@@ -60,9 +59,7 @@ def add_predictions(
     name, price = checked_model(model), checked_cost(cost)
     row = service.store.row(id)
     check_policy(row)
-    if isinstance(row.config.answer_type, Form):
-        raise InputError("a model's answers to several questions cannot be taken in.", "Let it ask and tell.")
-    number_of = row.config.answer_type.number_of if row.config.answer == "number" else None
+    number_of = row.config.answer_type.number_of if row.config.answer in ("number", "multi") else None
     checked = _checked(service, row, name, read_predictions(rows, row.config.labels, task_column, number_of))
     while True:
         seen, known = service.run(id, partial(_known, model=name))

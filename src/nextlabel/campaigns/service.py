@@ -17,7 +17,7 @@ from nextlabel.campaign.crowd_model import CrowdSnapshot
 from nextlabel.campaign.external_answers import Skipped, follow_answer
 from nextlabel.campaign.intake import add_tasks
 from nextlabel.campaign.known_answers import adjudicate, answer_audit, draw_audit, set_gold, undo_adjudication
-from nextlabel.campaign.new_tasks import NewTask, read_tasks
+from nextlabel.campaign.new_tasks import NewTask, paired, read_tasks
 from nextlabel.campaign.policy_tables import load_of
 from nextlabel.campaign.records import taken_by_deleted
 from nextlabel.campaign.replies import (
@@ -117,7 +117,7 @@ class CampaignService:
         name = new_campaign_id() if id is None else checked_campaign_id(id)
         if config.deadline is not None and not (id is not None and self._has_campaign(name)):
             check_deadline(config.deadline, self.clock())
-        some, more = _first_tasks(tasks)
+        some, more = _first_tasks(paired(config, tasks, ()))
         if owner and not self.store.access.claim(name, owner):
             raise ConflictError(f"there is a campaign {name!r} already.", "Choose another id.")
         try:
@@ -175,7 +175,8 @@ class CampaignService:
         self, id: str, tasks: Iterable[NewTask], batch: str | None = None, progress: Progress | None = None
     ) -> Added:
         """The same, with tasks that have been checked."""
-        some, more = _first_tasks(tasks)
+        there = (task.payload for tasks in self.task_chunks(id, CHUNK) for task in tasks)
+        some, more = _first_tasks(paired(self.store.row(id).config, tasks, there))
         added = self._add(id, some, more, batch, progress)
         self.warm(id)
         return added
@@ -196,7 +197,8 @@ class CampaignService:
         """Features of items, present or to come, beside those that are there; with ``replace`` in their place."""
         row = self.store.row(id)
         if not row.config.learns_from_features:
-            what = f"has the policy {row.config.policy!r}" if not row.config.knows_workers else "asks for numbers"
+            noun = row.config.answer_type.noun
+            what = f"asks for {noun}" if noun else f"has the policy {row.config.policy!r}"
             raise ConflictError(
                 f"campaign {id!r} {what}, which does not learn from features.",
                 "Use a campaign for labels or ratings with the policy crowd, which is the default.",
@@ -252,6 +254,13 @@ class CampaignService:
     def undo(self, lease: str, worker: str | None = None) -> Receipt:
         """A worker takes an answer back."""
         return self.run(campaign_of(lease), lambda commands: commands.undo(lease, worker))
+
+    def order(self, id: str) -> dict[str, Any]:
+        """The items of a campaign for pairs, the best first, and the share of pairs expected in the wrong order."""
+        if self.store.row(id).config.answer != "pair":
+            raise ConflictError(f"campaign {id!r} does not compare items.", "Ask for its results.")
+        pairs = self.run(id, lambda commands: commands.crowd_snapshot()).pairs
+        return {} if pairs is None else {"items": list(pairs.tasks()), "discordant": pairs.discordant()}
 
     def set_answer(self, id: str, worker: str, task: str, answer: object | Skipped | None) -> Receipt | None:
         """Follow what another tool says a worker answered (``campaign.external_answers``)."""

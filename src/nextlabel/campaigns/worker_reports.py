@@ -32,13 +32,13 @@ import numpy as np
 from nextlabel.campaign.rows import CampaignRow, WorkerRow
 from nextlabel.campaign.states import PREFIX, Standing
 from nextlabel.crowd.agreement import Agreement, measure
-from nextlabel.crowd.answers import Number
+from nextlabel.crowd.answers import Number, Pair
 from nextlabel.crowd.controls import judge_by_truths
 from nextlabel.crowd.copying import find_copying
 from nextlabel.crowd.fit import CrowdLabels, fit_crowd
 from nextlabel.crowd.numbers import LearntNumbers, NumberLabels, fit_numbers
 from nextlabel.crowd.questions import Form, FormLabels, form_agreement
-from nextlabel.crowd.skill import accuracies, flags_by_worker
+from nextlabel.crowd.skill import Intervals, accuracies, flags_by_worker
 from nextlabel.errors import BusyError, NotFoundError
 from nextlabel.prose import iso, iso_or_none
 
@@ -263,6 +263,14 @@ class WorkerReports:
             marked = {one.name: one.flags for one in found.workers}
             flags = [marked[name] for name in names]
             best = np.where(truth >= 0, truth, kind.best(kind.beliefs(found.fit.estimate, found.fit.sd)))
+        elif isinstance(kind, Pair):
+            crowd = self._service.run(id, lambda commands: commands.crowd_snapshot())
+            assert crowd.pairs is not None
+            numbers = {name: k for k, name in enumerate(crowd.workers) if k < len(crowd.pairs.fit.posterior)}
+            rows_of = [numbers.get(name, -1) for name in names]
+            accuracy = Intervals(*(one[rows_of] for one in crowd.pairs.fit.skill))
+            flags = [("noise",) if k >= 0 and crowd.pairs.fit.at_random[k] else () for k in rows_of]
+            best = np.where(truth >= 0, truth, kind.best(crowd.beliefs))
         else:
             labels = CrowdLabels(task, worker, answer, tasks, len(names), width)
             fit = fit_crowd(labels, truth)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import typer
 
@@ -12,6 +12,10 @@ from nextlabel.cli.options import parse_number, parse_prior
 from nextlabel.cli.output import check_outputs, deliver, say_read, working
 from nextlabel.errors import InputError
 
+if TYPE_CHECKING:
+    from nextlabel.reporting.report import Report
+    from nextlabel.simulation.answers import Recorded
+
 
 def backtest(
     context: typer.Context,
@@ -20,6 +24,9 @@ def backtest(
         str | None,
         opt.text("--gold", "FILE", "The truth: task, label. Default: what all labels of a task say together."),
     ] = None,
+    kind: opt.AnswerKind = "choice",
+    scale: opt.Scale = None,
+    range_: opt.Range = None,
     features: opt.FeaturesFile = None,
     policy: Annotated[
         list[str] | None,
@@ -126,6 +133,15 @@ def backtest(
         opt.refuse_idle(context, ["pilot_tasks", "method"], "a learnt prior, without --prior")
     if labels_per_task and budget:
         raise InputError("--labels-per-task and --budget both set the budgets.", "Give one of them.")
+    if kind != "choice":
+        opt.refuse_idle(context, [name for name in context.params if name not in OF_ALL], "--answer choice")
+        check_outputs(out, report)
+        columns = {"task": task_column, "worker": worker_column, "label": label_column}
+        given = _Recorded(label_source(context, labels, db), gold, kind, scale, range_, columns, duplicates)
+        shown = _answers(given, labels_per_task, budget, replications or 8, seed)
+        deliver(shown, context, out=out, page=report, as_json=as_json)
+        return
+    opt.refuse_idle(context, ["scale", "range_"], "--answer rating or number")
     cut = None if threshold is None else float(parse_number("threshold", threshold, "Give e.g. --threshold 0.5."))
     rates = _rates(arrival_rate, completion_rate, rho)
     check_outputs(out, report)
@@ -170,6 +186,56 @@ def backtest(
     from nextlabel.backtesting.report import backtest_report
 
     deliver(backtest_report(found, read), context, out=out, page=report, as_json=as_json)
+
+
+#: Parameters that have an effect whatever the answers are.
+OF_ALL = frozenset({
+    "labels", "gold", "kind", "scale", "range_", "labels_per_task", "budget", "replications", "seed", "task_column",
+    "worker_column", "label_column", "duplicates", "db", "out", "report", "as_json", "jobs",
+})  # fmt: skip
+
+
+class _Recorded(NamedTuple):
+    """Where labels that are no choice are, and what they are."""
+
+    source: Any
+    gold: str | None
+    kind: Any
+    scale: str | None
+    range: str | None
+    columns: dict[str, str]
+    duplicates: Any
+
+    def read(self) -> Recorded:
+        """Labels and gold."""
+        from nextlabel.crowd.answers import answer_type, check_options
+        from nextlabel.crowd.pairs import learn_pairs
+        from nextlabel.files.labels import read_answers, read_labels
+        from nextlabel.simulation.answers import recorded, recorded_pairs
+
+        check_options(self.kind, scale=self.scale, range=self.range)
+        task, label = self.columns["task"], self.columns["label"]
+        known = None if self.gold is None else read_answers(self.gold, task, label)
+        if self.kind == "pair":
+            found = learn_pairs(self.source)
+            say_read(*found.read)
+            return recorded_pairs(found, known)
+        table = read_labels(self.source, **self.columns, duplicates=self.duplicates)
+        say_read(table.report)
+        kind = None if self.kind == "multi" else answer_type(self.kind, (), self.scale, self.range)
+        return recorded(table, kind, known)
+
+
+def _answers(
+    given: _Recorded, per_task: list[float] | None, budgets: list[int] | None, replications: int, seed: int
+) -> Report:
+    """Ratings, numbers, several labels or pairs replayed."""
+    with working("Reading"):
+        data = given.read()
+    with working("Replaying") as progress:
+        from nextlabel.simulation.answers import replay_report
+
+        return replay_report(data, budgets, per_task, replications, seed, progress)
 
 
 def _rates(arrival: float | None, completion: float | None, in_flight: str | None) -> tuple[float, float]:

@@ -525,8 +525,11 @@ def export(
     context: typer.Context,
     id: Id,
     rows: Annotated[
-        Literal["tasks", "labels", "workers", "events"],
-        typer.Option(help="One row per task, one for each worker's answer to a task, one per worker, or the log."),
+        Literal["tasks", "labels", "workers", "events", "items"],
+        typer.Option(
+            help="One row per task, one for each worker's answer to a task, one per worker, the log, or, of pairs, one "
+            "per item in their order."
+        ),
     ] = "tasks",
     unanswered: Annotated[
         bool, typer.Option("--unanswered", help="With --rows labels: also leases without an answer.")
@@ -549,7 +552,8 @@ def export(
 
     With --rows labels: who answered what, and when. workers, backtest, prior, rates and plan --pilot read that file,
     or the campaign itself as campaign:ID. With --rows workers: labels, time and amount of each worker, with agreement,
-    accuracy and what stands out. With --rows events: the log.
+    accuracy and what stands out. With --rows events: the log. With --rows items: the items of a campaign for pairs, the
+    best first.
     """
     if as_json and save is None:
         refuse_idle(context, ["form"], "--save, or without --json")
@@ -567,6 +571,8 @@ def export(
             header, table = _workers(service, id)
         elif rows == "events":
             header, table = _events(service, id, after, limit)
+        elif rows == "items":
+            header, table = ["item", "rank", "score", "sd", "comparisons"], iter(service.order(id)["items"])
         else:
             header, table = _results(service, id, "jsonl" if as_json and target is None else form)
         if target is not None:

@@ -236,3 +236,16 @@ PublicUrl = Annotated[
         "--public-url", "URL", "The address that links begin with. Default: the one that serve listens on."
     ),
 ]  # fmt: skip
+
+
+AnswerKind = Annotated[
+    Literal["choice", "rating", "number", "multi", "pair"],
+    typer.Option(
+        "--answer",
+        help="What labels are: one of some names, steps of a scale, numbers, any of some, or the better of two.",
+    ),
+]
+Scale = Annotated[
+    str | None, text("--scale", "LOW..HIGH", "With --answer rating: the ends of the scale. Default: 1..5.")
+]
+Range = Annotated[str | None, text("--range", "LOW..HIGH", "With --answer number: the range that workers were given.")]

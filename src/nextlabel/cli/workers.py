@@ -26,19 +26,9 @@ def workers(
             "The truth about some tasks: task, label. Tasks drawn at random also tell how many labels are right.",
         ),
     ] = None,
-    kind: Annotated[
-        Literal["choice", "rating", "number", "multi", "pair"],
-        typer.Option(
-            "--answer",
-            help="What labels are: one of some names, steps of a scale, numbers, any of some, or the better of two.",
-        ),
-    ] = "choice",
-    scale: Annotated[
-        str | None, opt.text("--scale", "LOW..HIGH", "With --answer rating: the ends of the scale. Default: 1..5.")
-    ] = None,
-    range_: Annotated[
-        str | None, opt.text("--range", "LOW..HIGH", "With --answer number: the range that workers were given.")
-    ] = None,
+    kind: opt.AnswerKind = "choice",
+    scale: opt.Scale = None,
+    range_: opt.Range = None,
     loss: Annotated[
         Literal["squared", "absolute"] | None,
         opt.text("--loss", None, "With --answer rating: what the read-out minimises. Default: squared."),
@@ -94,8 +84,9 @@ def workers(
         _pairs(context, labels or "", top, save, out, report, as_json)
         return
     with working("Starting"):
-        from nextlabel.crowd.answers import Number, Rating, answer_type
+        from nextlabel.crowd.answers import Number, Rating, answer_type, check_options
 
+        check_options(kind, scale=scale, range=range_, loss=loss)
         answer = answer_type("choice" if kind == "multi" else kind, (), scale, range_, loss)
         scaled = answer if isinstance(answer, Number | Rating) else None
     target = None if save is None else checked_file("--save", save)
@@ -183,7 +174,7 @@ def _pairs(
 
         found = learn_pairs(labels)
         shown = pairs_report(found, f"Items of {labels}, the best first", top, seconds=perf_counter() - begin)
-    say_read(found.report)
+    say_read(*found.read)
     _save(list(found.tasks()), target)
     deliver(shown, context, out=out, page=page, as_json=as_json)
 

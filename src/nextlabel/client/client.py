@@ -103,6 +103,7 @@ class _Methods:
     labels = PagedMethod(pages("GET /campaigns/{campaign}/labels", Campaign.labels))
     events = PagedMethod(pages("GET /campaigns/{campaign}/events", Campaign.events))
     workers = Method(command("GET /campaigns/{campaign}/workers", Campaign.workers))
+    order = Method(command("GET /campaigns/{campaign}/order", Campaign.order))
     agreement = Method(command("GET /campaigns/{campaign}/workers/agreement", Campaign.agreement))
     pause_worker = Method(command(STANDING, Campaign.pause_worker, standing="paused"))
     block_worker = Method(command(STANDING, Campaign.block_worker, standing="blocked"))

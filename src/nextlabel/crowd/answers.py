@@ -7,6 +7,10 @@ choice   names, one of which is true nominal  probability of each name   the lik
 rating   whole numbers of a scale,   ordinal  probability of each step   the step that minimises the expected loss
          in their order
 number   numbers of a range          interval mean, standard deviation   the mean, which minimises the squared error
+pair     first, second or tie: which nominal  probability of each        the likeliest; the order of all items is read
+         of two items is better                                          out of all pairs together (``crowd.pairs``)
+multi    any of some names, several  nominal  probability of each name   each that is likelier than not
+         questions                            (``crowd.questions``)
 ======== =========================== ======== ========================== =============================================
 
 The log has the *number* of an answer: the place of a name or of a step, or how many steps of ``Number.step`` a number
@@ -21,7 +25,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil, isfinite, log10
-from typing import ClassVar, Literal, Self
+from typing import ClassVar, Final, Literal, Self
 
 import numpy as np
 from scipy.special import erf, ndtr
@@ -31,7 +35,7 @@ from nextlabel.crowd.agreement import Level
 from nextlabel.errors import InputError
 
 Loss = Literal["squared", "absolute"]
-AnswerName = Literal["choice", "rating", "number", "multi"]
+AnswerName = Literal["choice", "rating", "number", "multi", "pair"]
 #: Steps of a scale at most, and of a number's range, which the log has as numbers of 16 bits.
 MOST_STEPS, MOST_NUMBERS = 26, 30_000
 #: Share of the range that a number may be off and is still right.
@@ -46,6 +50,9 @@ class Answer(ABC):
 
     name: ClassVar[AnswerName]
     level: ClassVar[Level]
+    #: What is asked for and the settings that mean nothing then; empty where the policy may be any.
+    noun: ClassVar[str] = ""
+    refuses: ClassVar[tuple[str, ...]] = ()
 
     @property
     @abstractmethod
@@ -111,6 +118,10 @@ class Answer(ABC):
         """Which answers are right where the others are the truth."""
         return np.asarray(first == second)
 
+    def shares_right(self, first: Ints, second: Ints) -> Floats:
+        """How much of each answer is right."""
+        return self.agrees(first, second).astype(np.float64)
+
     def probabilities(self, belief: Floats) -> dict[str, float]:
         """The probability of each label; numbers have none."""
         return dict(zip(self.labels, belief.tolist(), strict=True))
@@ -139,6 +150,26 @@ class Choice(Answer):
 
 
 @dataclass(frozen=True, slots=True)
+class Pair(Answer):
+    """Which of two items is better: the first, the second or, with ``ties``, neither."""
+
+    ties: bool = True
+    name: ClassVar[AnswerName] = "pair"
+    level: ClassVar[Level] = "nominal"
+    noun: ClassVar[str] = "pairs"
+    refuses: ClassVar[tuple[str, ...]] = ("prior", "accuracy", "features", "at_most_wrong")
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The two places, and a tie."""
+        return ("first", "second", "tie") if self.ties else ("first", "second")
+
+    def keys(self) -> tuple[str, ...]:
+        """As they stand: left, right, and below."""
+        return ("1", "2", "0")[: self.width]
+
+
+@dataclass(frozen=True, slots=True)
 class Number(Answer):
     """A number from ``low`` to ``high``, None for no end; the loss is the squared error."""
 
@@ -146,6 +177,8 @@ class Number(Answer):
     high: float | None = None
     name: ClassVar[AnswerName] = "number"
     level: ClassVar[Level] = "interval"
+    noun: ClassVar[str] = "numbers"
+    refuses: ClassVar[tuple[str, ...]] = ("display_names", "prior", "accuracy", "features", "at_most_wrong")
 
     def __post_init__(self) -> None:
         if self.low is not None and self.high is not None and not self.low < self.high:
@@ -348,6 +381,10 @@ class Rating(Answer):
 Scaled = Number | Rating
 
 
+#: The answer that an option belongs to.
+OPTIONS: Final[dict[str, AnswerName]] = {"scale": "rating", "loss": "rating", "range": "number", "top": "pair"}
+
+
 @lru_cache(maxsize=256)
 def answer_type(
     name: AnswerName,
@@ -356,13 +393,19 @@ def answer_type(
     range_: str | None = None,
     loss: Loss | None = None,
 ) -> Answer:
-    """The kind of answer that somebody named, with its options."""
-    for option, given, needs in (("scale", scale, "rating"), ("range", range_, "number"), ("loss", loss, "rating")):
-        if given and name != needs:
-            raise InputError(f"{option} only has an effect with answer {needs}.", "Add that, or leave it out.")
+    """The kind of answer to one question that somebody named, with its options."""
     if name == "choice":
         return Choice(labels)
+    if name == "pair":
+        return Pair(labels != Pair(ties=False).labels)
     return Rating.parse(scale, loss) if name == "rating" else Number.parse(range_)
+
+
+def check_options(name: AnswerName, **options: object) -> None:
+    """Refuse options of other answers."""
+    strange = next((option for option, given in options.items() if given and OPTIONS[option] != name), None)
+    if strange is not None:
+        raise InputError(f"{strange} only has an effect with answer {OPTIONS[strange]}.", "Add that, or leave it out.")
 
 
 def _check_range(answer: Scaled, number: Floats) -> None:

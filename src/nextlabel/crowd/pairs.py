@@ -24,7 +24,7 @@ nothing is certified. Cost: K^3 a step of the fit and a choice, for K items.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -32,8 +32,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import expit, ndtr
 
-from nextlabel.arrays import Floats, Ints
-from nextlabel.crowd.skill import Estimate
+from nextlabel.arrays import Bools, Floats, Ints
+from nextlabel.crowd.numbers import OF_USUAL
+from nextlabel.crowd.skill import Estimate, Intervals
 from nextlabel.errors import FileFormatError, InputError
 from nextlabel.files.columns import cell_text
 from nextlabel.files.tables import Frame, TableSummary, open_table
@@ -41,12 +42,16 @@ from nextlabel.prose import counted, listed
 
 COLUMNS = ("first", "second", "worker", "label")
 TIE = "tie"
+#: What each answer says, by its number.
+SAID: Ints = np.array([1, -1, 0])
 #: Steps of a worker's trust, and the prior's Beta(4, 2) on them.
 GRID: Floats = np.linspace(-0.95, 0.95, 39)
 PRIOR: Floats = 3 * np.log1p(GRID) + np.log1p(-GRID)
 #: Widths of ties that are tried; no spread of scores is smaller than the least.
 TIES: Floats = np.linspace(0.02, 2.0, 100)
 LEAST_SPREAD, ROUNDS, NEWTON_STEPS = 0.5, 12, 3
+#: Variance of scores and trust of workers at first.
+SPREAD, START_TRUST = 2.0, 0.6
 #: Trust that is assumed, at least, of who comes next: a pair has to be chosen for a coin as well.
 LEAST_TRUST = 0.2
 
@@ -71,10 +76,40 @@ class PairFit:
     posterior: Floats
     tie: float
 
+    @classmethod
+    def without_labels(cls, items: int) -> PairFit:
+        """What is known of so many items before any comparison."""
+        return cls(np.zeros(items), SPREAD * np.eye(items), np.zeros((0, len(GRID))), 0.0)
+
     @property
     def trust(self) -> Floats:
         """(W,) the mean trust of each worker."""
         return np.asarray(self.posterior @ GRID)
+
+    @property
+    def skill(self) -> Intervals:
+        """(W,) how often each worker says what they see, and in the last row somebody of whom nothing is known."""
+        below = np.cumsum(np.vstack([self.posterior, np.exp(PRIOR) / np.exp(PRIOR).sum()]), axis=1)
+        low, high = (GRID[(below < level).sum(axis=1)] for level in (0.025, 0.975))
+        mean = np.append(self.trust, START_TRUST)
+        return Intervals(*(np.asarray((1.0 + one) / 2.0) for one in (mean, low, high)))
+
+    @property
+    def at_random(self) -> Bools:
+        """(W,) whose trust may be 0 and is below a quarter of the usual."""
+        coin = np.cumsum(self.posterior, axis=1)[:, len(GRID) // 2] > 0.025
+        return np.asarray(coin & (self.trust < OF_USUAL * usual_trust(self)))
+
+    def order_chances(self, i: Ints, j: Ints) -> Floats:
+        """(n, 3) the chance that the first is better, that the second is, and that their scores are within a tie."""
+        d, sd = self.score[i] - self.score[j], np.sqrt(np.maximum(_variance(self.covariance, i, j), 1e-12))
+        better, worse = ndtr((d - self.tie) / sd), ndtr((-d - self.tie) / sd)
+        return np.stack([better, worse, np.maximum(1.0 - better - worse, 0.0)], axis=1)
+
+
+def usual_trust(fit: PairFit) -> float:
+    """The trust that is assumed of who comes next."""
+    return max(LEAST_TRUST, float(fit.trust.mean())) if len(fit.posterior) else START_TRUST
 
 
 def _chances(d: Floats, trust: Floats, tie: float) -> tuple[Floats, Floats]:
@@ -100,8 +135,8 @@ def fit_pairs(data: Comparisons, before: PairFit | None = None, rounds: int = RO
     """Scores, workers and ties, learnt together; ``before`` is where to start, e.g. the fit of fewer comparisons."""
     i, j, k, said = data.first, data.second, data.worker, data.said
     score = np.zeros(data.items) if before is None else before.score
-    trust = np.full(data.workers, 0.6) if before is None else before.trust
-    ties, tie, spread = bool((said == 0).any()), 0.0 if before is None else before.tie, 2.0
+    trust = np.full(data.workers, START_TRUST) if before is None else before.trust
+    ties, tie, spread = bool((said == 0).any()), 0.0 if before is None else before.tie, SPREAD
     rows = np.arange(len(i))
     for _ in range(rounds):
         for _ in range(NEWTON_STEPS):
@@ -160,15 +195,22 @@ def pair_values(score: Floats, covariance: Floats, trust: float, tie: float = 0.
 
 def choose_pairs(fit: PairFit, many: int, trust: float, top: int | None = None) -> list[tuple[int, int]]:
     """The next pairs, the most valuable first, each as if those before it had been compared."""
-    covariance, found = fit.covariance, []
+    covariance, found = fit.covariance, list[tuple[int, int]]()
     for _ in range(many):
         i, j = np.unravel_index(pair_values(fit.score, covariance, trust, fit.tie, top).argmax(), covariance.shape)
         found.append((int(i), int(j)))
+        covariance = compared(fit, covariance, found[-1:], trust)
+    return found
+
+
+def compared(fit: PairFit, covariance: Floats, pairs: Iterable[tuple[int, int]], trust: float) -> Floats:
+    """The covariance that is left when these pairs have been compared, too, whatever was said."""
+    for i, j in pairs:
         chance, slope = _chances(fit.score[i] - fit.score[j], np.asarray(trust), fit.tie)
         told = float((slope**2 / chance).sum())
         u = covariance[:, i] - covariance[:, j]
         covariance = covariance - np.outer(u, u) * (told / (1 + told * (u[i] - u[j])))
-    return found
+    return covariance
 
 
 def learn_pairs(labels: str | os.PathLike[str] | Frame) -> LearntPairs:
@@ -207,7 +249,7 @@ def learn_pairs(labels: str | os.PathLike[str] | Frame) -> LearntPairs:
     )
     first, second, worker, result = (np.asarray(column, dtype=np.int64) for column in columns)
     data = Comparisons(first, second, worker, result, len(items), len(workers))
-    return LearntPairs(tuple(items), tuple(workers), data, fit_pairs(data), read, len(rows) - len(kept))
+    return LearntPairs(tuple(items), tuple(workers), data, fit_pairs(data), (read,), len(rows) - len(kept))
 
 
 def _said(row: tuple[str, ...]) -> int:
@@ -232,7 +274,7 @@ class LearntPairs:
     worker_names: tuple[str, ...]
     data: Comparisons
     fit: PairFit
-    report: TableSummary
+    read: Sequence[TableSummary] = ()
     incomplete: int = 0
 
     @cached_property
@@ -254,12 +296,12 @@ class LearntPairs:
                 f"{many} pairs for the best {top} of {len(self.item_names)} items cannot be asked for.",
                 "Ask for 1 pair or more, and for fewer of the best than there are items.",
             )
-        trust = max(LEAST_TRUST, float(self.fit.trust.mean()))
-        return [(self.item_names[i], self.item_names[j]) for i, j in choose_pairs(self.fit, many, trust, top)]
+        chosen = choose_pairs(self.fit, many, usual_trust(self.fit), top)
+        return [(self.item_names[i], self.item_names[j]) for i, j in chosen]
 
     def tasks(self) -> Iterator[dict[str, Any]]:
         """One row for each item, the best first."""
-        many = np.bincount(np.append(self.data.first, self.data.second), minlength=self.data.items)
+        many = np.bincount(np.append(self.data.first, self.data.second), minlength=len(self.item_names))
         for rank, k in enumerate(self.order, 1):
             score, sd = float(self.fit.score[k]), float(np.sqrt(self.fit.covariance[k, k]))
             yield {
@@ -269,18 +311,15 @@ class LearntPairs:
 
     def workers(self) -> Iterator[tuple[str, int, Estimate]]:
         """The workers, who compared most first: name, comparisons, and how often they say what they see."""
-        many = np.bincount(self.data.worker, minlength=self.data.workers)
-        for k in np.argsort(-many, kind="stable"):
-            below = np.cumsum(self.fit.posterior[k])
-            low, high = (float(GRID[np.searchsorted(below, level)]) for level in (0.025, 0.975))
-            ends = ((1 + one) / 2 for one in (float(self.fit.trust[k]), low, high))
-            yield self.worker_names[k], int(many[k]), Estimate(*ends)
+        many, skill = np.bincount(self.data.worker, minlength=self.data.workers), self.fit.skill
+        for k in np.argsort(-many[: len(self.fit.posterior)], kind="stable"):
+            yield self.worker_names[k], int(many[k]), Estimate(*(float(one[k]) for one in skill))
 
     def discordant(self) -> float:
         """The share of all pairs that is expected to be in the wrong order, by the model's own word."""
-        i, j = np.triu_indices(self.data.items, 1)
+        i, j = np.triu_indices(len(self.fit.score), 1)
         apart = np.abs(self.fit.score[i] - self.fit.score[j]) / np.sqrt(_variance(self.fit.covariance, i, j))
-        return float(ndtr(-apart).mean())
+        return float(ndtr(-apart).mean()) if len(apart) else 0.0
 
     def sentences(self) -> list[str]:
         """What was learnt, in plain English."""

@@ -39,7 +39,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal, NamedTuple, get_args
@@ -163,6 +163,8 @@ class Form(Answer):
     questions: tuple[Question, ...]
     name: ClassVar[AnswerName] = "multi"
     level: ClassVar[Level] = "nominal"
+    noun: ClassVar[str] = "several labels or questions"
+    refuses: ClassVar[tuple[str, ...]] = ("prior", "features", "at_most_wrong")
 
     def __post_init__(self) -> None:
         seen: dict[str, Question] = {}
@@ -430,6 +432,10 @@ class Form(Answer):
         digits = np.where(best < 0, np.array([part.answers for part in self.parts]), best)
         return np.asarray(digits @ self._places, dtype=np.int64)
 
+    def shares_right(self, first: Ints, second: Ints) -> Floats:
+        """(n,) the share of the parts that agree."""
+        return np.asarray((self.digits(first) == self.digits(second)).mean(axis=1))
+
     def certainty(self, beliefs: Floats) -> Floats:
         """(K,) the share of the answers read out that is expected to be right."""
         best, sure = self._read(beliefs)
@@ -606,6 +612,17 @@ class LearntLabels:
         ]
 
 
+def form_of(answers: Iterable[Any]) -> Form:
+    """The form of all labels that occur in some answers, any of which may be true."""
+    said = map(cell_text, answers)
+    names = dict.fromkeys(one.strip() for text in said for one in text.split(BETWEEN) if one.strip() not in ("", NONE))
+    if not names:
+        raise InputError(
+            "no answer has a label.", f"Write labels with {BETWEEN!r} between them, e.g. joy{BETWEEN}fear."
+        )
+    return Form((Question("", "multi", tuple(names)),))
+
+
 def learn_labels(
     labels: LabelTable | str | os.PathLike[str] | Frame, gold: Mapping[str, str] | None = None
 ) -> LearntLabels:
@@ -619,13 +636,7 @@ def learn_labels(
     if table.worker is None or not table.workers:
         raise InputError("the labels do not say who gave them.", "Give a column of workers.")
     known = {} if gold is None else gold
-    said = [cell_text(one) for one in (*table.labels, *known.values())]
-    names = dict.fromkeys(one.strip() for text in said for one in text.split(BETWEEN) if one.strip() not in ("", NONE))
-    if not names:
-        raise InputError(
-            "no answer has a label.", f"Write labels with {BETWEEN!r} between them, e.g. joy{BETWEEN}fear."
-        )
-    form = Form((Question("", "multi", tuple(names)),))
+    form = form_of([*table.labels, *known.values()])
     codes = np.array([form.number_of(cell_text(one)) for one in table.labels], dtype=np.int64)[table.label]
     blank = table.worker < 0
     worker = np.where(blank, len(table.workers) + np.cumsum(blank) - 1, table.worker)

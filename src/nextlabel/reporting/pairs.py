@@ -27,7 +27,7 @@ def pairs_report(found: LearntPairs, title: str, top: int | None = None, **field
         for one in workers
     ]
     counts = f"{counted(len(items), 'item')}, {counted(len(workers), 'worker')}"
-    read = [found.report.as_dict()]
+    read = [one.as_dict() for one in found.read]
     return Report(
         title=counts,
         tables=[

@@ -64,6 +64,7 @@ COMMANDS = (
     Command("GET /guarantee/record", Campaign.guarantee_record),
     Command("POST /guarantee/answers", Campaign.answer_guarantee, GoldResponse, GoldRequest),
     Command("POST /guarantee/reopen", Campaign.reopen_labels, GuaranteeResponse),
+    Command("GET /order", Campaign.order),
     Command("GET /workers/agreement", Campaign.agreement),
     Command("POST /workers/erase", Campaign.erase_worker, WorkerResponse, WorkerRequest),
     Command("POST /workers/record", Campaign.worker_record, None, WorkerRequest),

@@ -17,10 +17,11 @@ A field ``alt`` is the image's alternative text. Only http and https addresses b
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from nextlabel.campaign.settings import CampaignSettings
+from nextlabel.campaign.settings import SIDES, CampaignSettings, is_pair
 from nextlabel.crowd.questions import Form
 
 #: Field names and endings of addresses that tell what kind of medium an address is.
@@ -41,18 +42,25 @@ DIGITS = "123456789"
 
 
 class PayloadPart(NamedTuple):
-    """One part of a payload: ``kind`` is text, image, audio, video, link, value or json; ``name`` may be empty."""
+    """One part of a payload: ``kind`` is text, image, audio, video, link, value, json, or side, one of two items that
+    are compared, with ``parts`` of its own; ``name`` may be empty.
+    """
 
     kind: str
     name: str
     value: str
     alt: str = ""
+    parts: Sequence[PayloadPart] = ()
 
 
 def payload_parts(payload: Any) -> list[PayloadPart]:
     """The parts of a payload: text first, then media, then other fields in their order."""
     if not isinstance(payload, dict):
         return [_part("", payload, "")]
+    if is_pair(payload):
+        sides = [PayloadPart("side", side, "", parts=payload_parts(payload[side])) for side in SIDES]
+        others = {name: value for name, value in payload.items() if name not in SIDES}
+        return [*(payload_parts(others) if others else []), *sides]
     alt = payload.get(ALT)
     described = alt if isinstance(alt, str) else ""
     found = [_part(str(name), value, described) for name, value in payload.items()]

@@ -1,0 +1,284 @@
+"""Allocators of live campaigns that ask for more than one of a few answers: the most valuable item comes next.
+
+============= ================= =====================================================================================
+allocator     answers           value of a label
+============= ================= =====================================================================================
+NumberCrowd   numbers           the item's variance v: a label of precision t takes it to 1 / (1 / v + t), and the
+                                fall grows with v whatever t is (``solve.numbers``)
+PairCrowd     which is better   pairs of items that it is expected to bring into the right order (``crowd.pairs``)
+FormCrowd     several questions share of the answers that it is expected to make right (``policies.crowd.forms``)
+============= ================= =====================================================================================
+
+Labels in flight count as if they had come in. ``learn`` learns workers and items from all labels; between two of them a
+label moves its own item (of a pair: the covariance of all scores). Nobody is turned away here but, by the campaign, who
+answers at random (``at_random``).
+
+Guarantee: heuristic, deterministic under the seed, and a function of entries, like any crowd's
+(``policies.crowd.allocator``). Cost: O(items) a choice, O(K^3) for pairs of K items.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+from scipy.special import erf
+
+from nextlabel.arrays import Bools, Floats, Ints
+from nextlabel.crowd.answers import Answer, Number, Pair
+from nextlabel.crowd.fit import CrowdLabels
+from nextlabel.crowd.numbers import NumberFit, NumberLabels, fit_numbers
+from nextlabel.crowd.pairs import SAID, Comparisons, LearntPairs, PairFit, compared, fit_pairs, pair_values, usual_trust
+from nextlabel.policies.allocation import GONE, PLACES, Outlook, Refusal, chance
+from nextlabel.policies.crowd.allocator import GrowingCrowd
+
+#: What a label less on an item is worth among equal values, and at most the lot that decides then.
+FEWER = 1e-9
+
+
+class ValuedCrowd(GrowingCrowd):
+    """Items, workers and what was given out; what the base plans for one question is not used.
+
+    ``right_rates`` (W + 1,) is how often each worker is right, and a stranger.
+    """
+
+    def __init__(self, kind: Answer, seed: int = 0) -> None:
+        super().__init__(np.full(2, 0.5), "crowd", seed)
+        self.kind, self.right_rates, self.learnt_tasks = kind, np.full(1, 0.5), 0
+        self._ties: Floats = np.zeros(0)
+
+    # What an answer needs
+
+    @abstractmethod
+    def read(self, tasks: int) -> Floats:
+        """(tasks, width) what is believed of each item."""
+
+    @abstractmethod
+    def at_random(self) -> Bools:
+        """(W,) whose answers have nothing to do with the items."""
+
+    @abstractmethod
+    def _values(self, worker: int) -> Floats:
+        """(items learnt,) what a label of the worker's is worth."""
+
+    @abstractmethod
+    def _learn(self, labels: CrowdLabels) -> None:
+        """Learn workers and items from these labels."""
+
+    @abstractmethod
+    def _moved(self, task: int) -> None:
+        """Something happened to an item since ``learn``."""
+
+    @property
+    def start(self) -> Floats:
+        """None: there are no shares of answers."""
+        return np.zeros(0)
+
+    # What happens
+
+    def assign(self, lease: int, task: int, worker: int) -> None:
+        """The worker has been given the task."""
+        super().assign(lease, task, worker)
+        self._follow(task)
+
+    def complete(self, lease: int, answer: int) -> None:
+        """The label of an entry has come in and counts, perhaps after it was gone."""
+        super().complete(lease, answer)
+        self._follow(int(self.campaign.history.task[lease]))
+
+    def cancel(self, lease: int) -> None:
+        """The label of an entry in flight is not expected any more, or does not count."""
+        super().cancel(lease)
+        self._follow(int(self.campaign.history.task[lease]))
+
+    def reopen(self, lease: int) -> None:
+        """An entry that has an answer, or is gone, is in flight again."""
+        super().reopen(lease)
+        self._follow(int(self.campaign.history.task[lease]))
+
+    def know(self, task: int, answer: int) -> None:
+        """The task's truth is known: it is given out no more, and tells about its workers."""
+        super().know(task, answer)
+        self._follow(task)
+
+    def forget_truth(self, task: int) -> None:
+        """The task's truth is not known any more."""
+        super().forget_truth(task)
+        self._follow(task)
+
+    def _follow(self, task: int) -> None:
+        if task < self.learnt_tasks:
+            self._moved(task)
+
+    def entries_of(self, task: int) -> Iterator[tuple[int, int]]:
+        """Worker and answer of the item's entries that count or are in flight."""
+        history = self.campaign.history
+        entry = int(history.last[task])
+        while entry >= 0:
+            if history.answer[entry] != GONE:
+                yield int(history.worker[entry]), int(history.answer[entry])
+            entry = int(history.earlier[entry])
+
+    def labels(self, tasks: int) -> CrowdLabels:
+        """The labels that count."""
+        history = self.campaign.history
+        came = np.flatnonzero(history.answer[: self.entries] >= 0)
+        return CrowdLabels(history.task[came], history.worker[came], history.answer[came], tasks, self.people, 2)
+
+    # Learning and choosing
+
+    def learn(self, version: int, given: int, left: int, arrivals: float | None = None, expert: float = 0.0) -> None:
+        """Learn workers and items from all labels, for the labels to come."""
+        self.given, self.budget = given, given + left
+        self.settings = replace(self.settings, turn_away=arrivals is not None, expert=expert)
+        new = [chance(self.settings.seed, PLACES, task) for task in range(len(self._ties), self.tasks)]
+        self._ties, self.learnt_tasks = np.append(self._ties, new), self.tasks
+        self._learn(self.labels(len(self.gold)))
+
+    def choose(self, worker: int, outlook: Outlook) -> int | Refusal:
+        """The item for this worker, or why there is none; -1 is a worker nobody knows."""
+        n, history = self.learnt_tasks, self.campaign.history
+        count = self.came[:n] + self.flight[:n]
+        room = (self.flight[:n] < self._most_in_flight[:n]) & (count < self._most_labels[:n]) & (self.gold[:n] < 0)
+        if outlook.eligible is not None:
+            eligible = np.zeros(n, dtype=np.bool_)
+            eligible[outlook.eligible] = True
+            room &= eligible
+        if not room.any():
+            return "all_leased"
+        had = history.task[: self.entries][history.worker[: self.entries] == worker]
+        room[had[had < n]] = False
+        if not room.any():
+            return "nothing_left_for_you"
+        value = self._values(worker) - FEWER * (count + self._ties)
+        return int(np.where(room, value, -np.inf).argmax())
+
+
+class NumberCrowd(ValuedCrowd):
+    """Items of which the number with the largest variance comes next."""
+
+    kind: Number
+
+    def __init__(self, kind: Number, seed: int = 0) -> None:
+        super().__init__(kind, seed)
+        self.fit: NumberFit | None = None
+        self._precision: Floats = np.zeros(0)
+
+    def _moved(self, task: int) -> None:
+        own = self._precisions(np.array([worker for worker, _ in self.entries_of(task)], dtype=np.int64))
+        self._precision[task] = self._first + own.sum()
+
+    @property
+    def _first(self) -> float:
+        return 1.0 if self.fit is None else 1.0 / self.fit.first[1]
+
+    def _precisions(self, worker: Ints) -> Floats:
+        return np.ones(len(worker)) if self.fit is None else self.fit.precisions(worker)
+
+    def _values(self, worker: int) -> Floats:
+        return np.asarray(np.round(1.0 / self._precision, 9))
+
+    def _learn(self, labels: CrowdLabels) -> None:
+        self.fit = fit_numbers(self._numbers(labels), self.kind) if len(labels.task) else None
+        history, n = self.campaign.history, self.entries
+        there = np.flatnonzero(history.answer[:n] != GONE)
+        own = self._precisions(history.worker[there])
+        told = np.bincount(history.task[there], own, len(self.gold))[: self.learnt_tasks]
+        self._precision = np.asarray(self._first + told, dtype=np.float64)
+        if self.fit is not None:
+            near = self.kind.tolerance / np.maximum(self.fit.spread, 1e-9)
+            self.right_rates = np.asarray(erf(np.append(near, np.median(near)) / np.sqrt(2.0)), np.float64)
+
+    def _numbers(self, labels: CrowdLabels) -> NumberLabels:
+        return NumberLabels(labels.task, labels.worker, self.kind.value_of(labels.answer), labels.tasks, labels.workers)
+
+    def read(self, tasks: int) -> Floats:
+        """(tasks, 2) mean and standard deviation, without labels those of the range."""
+        (low, high), labels = self.kind.ends, self.labels(tasks)
+        told = np.bincount(labels.task, minlength=tasks) > 0
+        beliefs = np.tile([(low + high) / 2.0, (high - low) / np.sqrt(12.0)], (tasks, 1))
+        if self.fit is not None:
+            beliefs[told] = self.kind.beliefs(*self.fit.read(self._numbers(labels)))[told]
+        return beliefs
+
+    def at_random(self) -> Bools:
+        """(W,) whose numbers do not follow the items."""
+        found = np.zeros(self.people, dtype=np.bool_)
+        if self.fit is not None:
+            found[: len(self.fit.gain)] = self.fit.at_random
+        return found
+
+
+class PairCrowd(ValuedCrowd):
+    """Pairs of ``items``: the one comes next that is expected to put most pairs, or the best ``top``, into order."""
+
+    kind: Pair
+
+    def __init__(self, kind: Pair, seed: int = 0, top: int | None = None) -> None:
+        super().__init__(kind, seed)
+        self.top, self.items = top, dict[str, int]()
+        #: (pairs,) the two items of each pair, by number.
+        self.first, self.second = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+        self.fit = PairFit.without_labels(0)
+        self._known, self._value, self._covariance = np.zeros(0, dtype=np.bool_), np.zeros(0), self.fit.covariance
+        self._counted: list[int] = []  # entries that are no part of the fit, and make the covariance less
+
+    def add_pairs(self, pairs: Sequence[tuple[str, str]]) -> None:
+        """The items of further tasks."""
+        found = [[self.items.setdefault(name, len(self.items)) for name in pair] for pair in pairs]
+        new = np.array(found, dtype=np.int64).reshape(-1, 2)
+        self.first, self.second = np.append(self.first, new[:, 0]), np.append(self.second, new[:, 1])
+
+    def _moved(self, task: int) -> None:
+        self._value = np.zeros(0)
+
+    def _values(self, worker: int) -> Floats:
+        """By what a comparison adds on average: who compares makes all pairs worth more or less alike."""
+        if not len(self._value):
+            there = self.campaign.history.answer[: self.entries] != GONE
+            there[: len(self._known)] &= ~self._known
+            entries, before = np.flatnonzero(there).tolist(), self._counted
+            if entries[: len(before)] != before:
+                self._covariance, before = self.fit.covariance, []
+            task = self.campaign.history.task[entries[len(before) :]]
+            trust, self._counted = usual_trust(self.fit), entries
+            pairs = list(zip(self.first[task].tolist(), self.second[task].tolist(), strict=True))
+            self._covariance = compared(self.fit, self._covariance, pairs, trust)
+            value = pair_values(self.fit.score, self._covariance, trust, self.fit.tie, self.top)
+            self._value = value[self.first, self.second]
+        return self._value[: self.learnt_tasks]
+
+    def _learn(self, labels: CrowdLabels) -> None:
+        if len(labels.task):
+            self.fit = fit_pairs(self.comparisons(labels))
+            self.right_rates = (1.0 + np.append(self.fit.trust, usual_trust(self.fit))) / 2.0
+        else:
+            self.fit = PairFit.without_labels(len(self.items))
+        self._known, self._counted = self.campaign.history.answer[: self.entries] >= 0, []
+        self._covariance, self._value = self.fit.covariance, np.zeros(0)
+
+    def comparisons(self, labels: CrowdLabels) -> Comparisons:
+        """Labels as comparisons of items."""
+        said, task = SAID[labels.answer], labels.task
+        return Comparisons(
+            self.first[task], self.second[task], labels.worker, said, len(self.items), max(self.people, 1)
+        )
+
+    def read(self, tasks: int) -> Floats:
+        """(tasks, 2 or 3) the probability of each answer."""
+        n = min(tasks, self.learnt_tasks)
+        found = np.full((tasks, self.kind.width), 1.0 / self.kind.width)
+        found[:n] = self.fit.order_chances(self.first[:n], self.second[:n])[:, : self.kind.width]
+        return np.asarray(found / found.sum(axis=1, keepdims=True))
+
+    def order(self, labels: CrowdLabels, workers: Iterable[str]) -> LearntPairs:
+        """The order of the items, by these labels of workers with these names."""
+        return LearntPairs(tuple(self.items), tuple(workers), self.comparisons(labels), self.fit)
+
+    def at_random(self) -> Bools:
+        """(W,) whose comparisons do not follow the order of the items."""
+        found = np.zeros(self.people, dtype=np.bool_)
+        found[: len(self.fit.posterior)] = self.fit.at_random
+        return found

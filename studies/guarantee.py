@@ -19,6 +19,7 @@ taken away does not depend on the draw, so that all draws of one set of labels s
 from __future__ import annotations
 
 import csv
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,6 +42,7 @@ from nextlabel.planning.expert import (
 from nextlabel.reporting.artifacts import Row
 from nextlabel.reporting.style import drawing, finish
 from nextlabel.simulation.crowd_replay import CrowdRecord, CrowdReplaySetup, labels_given
+from nextlabel.simulation.engine import backend
 from nextlabel.solve.progress import Progress
 from studies.study import CROWDS, ExperimentOutcome, StudyOptions, find_crowd, pick, values_of
 
@@ -83,10 +85,11 @@ def run(config: StudyOptions, progress: Progress) -> ExperimentOutcome:
         for eps in ("0.05", "0.10")
     ]
     rows: list[Row] = []
-    done = Parallel(n_jobs=config.engine.jobs, return_as="generator")(cells)
-    for k, some in enumerate(done, start=1):
-        rows += some
-        progress(k / len(cells))
+    local = config.engine.kind == "local"
+    with nullcontext({"n_jobs": config.engine.jobs}) if local else backend(config.engine) as where:
+        for k, some in enumerate(Parallel(return_as="generator", **where)(cells), start=1):
+            rows += some
+            progress(k / len(cells))
     return ExperimentOutcome(rows, {"draws": draws, "orders": orders, "arrivals": arrivals, "labels_each": EACH})
 
 

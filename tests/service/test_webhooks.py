@@ -15,25 +15,30 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from email import message_from_bytes
+from email.policy import default
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from aiosmtpd.controller import Controller
+from aiosmtpd.smtp import AuthResult
 from benchmarks.live.server import free_port
 from playwright.sync_api import Browser, expect
 
 from browser import PHONE, at, check_accessible, chromium
-from nextlabel.campaign.webhooks import TYPES, Message, Reply, Webhook
+from nextlabel.campaign.webhooks import FOR_PEOPLE, TYPES, Message, Reply, Webhook
 from nextlabel.campaigns import webhooks as webhooks_module
 from nextlabel.campaigns.webhooks import GIVEN_UP_S, Webhooks
 from nextlabel.cli.app import run
+from nextlabel.client import Client
 from nextlabel.errors import InputError
 from nextlabel.service.settings import ServiceSettings
-from nextlabel.service.webhooks import check_addresses, checked_url, signature_headers
+from nextlabel.service.webhooks import check_addresses, checked_address, checked_url, signature_headers
 from nextlabel.web.pages import mount_pages
-from service_fixtures import PATIENCE_S, Service, on_sqlite
+from service_fixtures import PATIENCE_S, QUICK, Service, on_sqlite
 
 __all__ = ["chromium"]
 
@@ -448,3 +453,93 @@ def test_in_a_browser(service: Service, receiver: Receiver, chromium: Browser) -
         expect(page.get_by_role("button", name="Enable")).to_have_count(0)
         page.get_by_role("button", name="Remove").click()
         expect(page.get_by_text("Send a trial")).to_have_count(0)
+
+
+# ---------------------------------------------------------------------------------------- people: mail and chats
+
+
+class Post:
+    """An SMTP server on this machine that keeps its mail."""
+
+    def __init__(self, **options: Any) -> None:
+        self.mail: list[Any] = []
+        self.port = free_port()
+        self.server = Controller(self, hostname="127.0.0.1", port=self.port, **options)
+        self.server.start()
+
+    async def handle_DATA(self, server: Any, session: Any, envelope: Any) -> str:
+        self.mail.append((envelope.rcpt_tos, message_from_bytes(envelope.content, policy=default)))
+        return "250 OK"
+
+
+@pytest.fixture
+def post() -> Iterator[Post]:
+    made = Post()
+    yield made
+    made.server.stop()
+
+
+def ended(service: Service, *urls: str) -> str:
+    """A campaign whose budget was spent, told to these addresses."""
+    with Client(service.url, service.token) as client:
+        id = client.create(**{**QUICK, "budget": 1, "name": "Films"}).id  # type: ignore[arg-type]
+        client.add_tasks(id, [{"id": "t0", "text": "x"}, {"id": "t1", "text": "y"}])
+        for url in urls:
+            webhook, secret = client.add_webhook(id, url)
+            assert (webhook.types, secret) == (FOR_PEOPLE, "")
+            assert client.test_webhook(id, webhook.id)
+        lease = client.ask(id, "ann")
+        assert lease
+        client.tell(lease, "yes")
+    return id
+
+
+def test_mail_and_chat(tmp_path: Path, post: Post, receiver: Receiver) -> None:
+    settings = {"smtp": f"smtp://127.0.0.1:{post.port}", "mail_from": "labels@example.org"}
+    with on_sqlite(tmp_path, webhook_hosts="127.0.0.1", **settings) as service:
+        id = ended(service, "mailto:eve+crowd@example.org", f"chat+{receiver.url}")
+        until(lambda: len(post.mail) == 2 and len(receiver.got) == 2)
+    recipients, mail = post.mail[1]
+    assert recipients == [mail["To"]] == ["eve+crowd@example.org"] and mail["From"] == "labels@example.org"
+    assert mail["Subject"] == f"Campaign {id} has ended. All labels of this campaign have been bought."
+    assert f"/campaigns/{id}" in mail.get_content() and f"{id}." in mail["Message-ID"]
+    assert [json.loads(body) for _, body in receiver.got] == [
+        {"text": f"Campaign {id}: messages arrive here."}, {"text": mail["Subject"]},
+    ]  # fmt: skip
+
+
+def test_a_password_is_never_sent_without_encryption(tmp_path: Path) -> None:
+    asked = []
+
+    def check(*given: Any) -> AuthResult:
+        asked.append(given)
+        return AuthResult(success=True)
+
+    post = Post(authenticator=check, auth_require_tls=False)
+    try:
+        with (
+            on_sqlite(tmp_path, smtp=f"smtp://ann:secret@127.0.0.1:{post.port}") as service,
+            Client(service.url, service.token) as client,
+        ):
+            id = client.create(**QUICK).id  # type: ignore[arg-type]
+            webhook, _ = client.add_webhook(id, "mailto:eve@example.org")
+            assert not client.test_webhook(id, webhook.id)
+    finally:
+        post.server.stop()
+    assert not asked and not post.mail
+
+
+@pytest.mark.parametrize(
+    "address", ["mailto:", "mailto:ann", "mailto:ann@example.org\nBcc: x@y.z", "mailto:a@b.c,d@e.f", "mailto:a@b?cc=d",
+                "chat+ftp://example.org", "chat+http://example.org/x", "chat+https://127.0.0.1/x", "chat+mailto:a@b.c"],
+)  # fmt: skip
+def test_addresses_that_are_refused(address: str) -> None:
+    with pytest.raises(InputError):
+        checked_address(address, ServiceSettings(smtp="smtp://127.0.0.1"))
+
+
+def test_mail_needs_a_server() -> None:
+    with pytest.raises(InputError, match="no mail server is set up"):
+        checked_address("mailto:ann@example.org", ServiceSettings())
+    with pytest.raises(InputError):
+        ServiceSettings(smtp="mail.example.org")

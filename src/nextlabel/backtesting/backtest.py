@@ -68,7 +68,7 @@ from nextlabel.problem.estimate import Estimate
 from nextlabel.problem.problem import Problem, as_prior
 from nextlabel.prose import counted, listed
 from nextlabel.simulation.crowd_replay import REPLAYS, CrowdRecord, CrowdReplayed, replay_crowd
-from nextlabel.simulation.engine import Engine
+from nextlabel.simulation.engine import Engine, backend
 from nextlabel.simulation.replay import (
     ARRIVALS,
     AT_ONCE_RATE,
@@ -438,11 +438,12 @@ def play_crowd_policies(
         )  # fmt: skip
 
     found: list[CrowdReplayed] = []
-    parallel = Parallel(n_jobs=(play.engine or Engine()).jobs, backend="threading", return_as="generator")
-    for k, one in enumerate(parallel(delayed(replayed)(policy, some) for policy, some in work)):
-        found += one
-        if progress is not None:
-            progress((k + 1) / len(work))
+    with backend(play.engine or Engine()) as where:
+        parallel = Parallel(return_as="generator", **where)
+        for k, one in enumerate(parallel(delayed(replayed)(policy, some) for policy, some in work)):
+            found += one
+            if progress is not None:
+                progress((k + 1) / len(work))
     rows = judged(play.setting.recorded)
     return [_rule(one.name, [each for each in found if each.policy == one.name], rows) for one in policies]
 

@@ -158,6 +158,7 @@ class Commands:
         self.record(status, {"lease": id, "label": answer, "counted": counted, "last": last, **said})
         if counted and not row.config.knows_workers and row.spent % max(1, row.budget // STOPS) == 0:
             self.stop_at_target()
+        self._judge(lease.worker)
         self.closing_reason()
         return self.receipt(id)
 
@@ -168,6 +169,7 @@ class Commands:
         lease = self._own_lease(id, worker)
         if after(lease.status, "release") is not None:
             self.record("released", {"lease": id, **said})
+            self._judge(lease.worker)
         return self.receipt(id)
 
     def renew(self, id: str, worker: str | None = None) -> Receipt:
@@ -246,7 +248,10 @@ class Commands:
         """The task and what it was chosen by, or why there is none."""
         state, row = self.state, self.state.row
         n, asks = labels_before_deadline(row, self.now), expected_asks(row, self.now)
-        control = choose_control(self, worker) if row.controls else None
+        tested = self._qualifies(worker) is None
+        control = choose_control(self, worker, tested) if row.controls else None
+        if tested and control is None:
+            return "preparing"
         if control is not None:
             return control, {"left": n, "control": True, "free": not row.config.gold_in_budget}
         allocator, how = self._allocator()
@@ -269,6 +274,38 @@ class Commands:
         if isinstance(task, str):
             return task
         return task, {"left": n, **how, **({"waited": True} if waited else {})}
+
+    def _qualifies(self, worker: str) -> bool | None:
+        """Whether a worker has passed the qualification or failed it; None while they are at it.
+
+        It is the first tasks that they have, all of them control questions, in as many attempts as there are
+        questions for. Who has had more tasks was let in.
+        """
+        config, row = self.state.row.config, self.state.row
+        n, tally = config.qualification or 0, self.state.find_worker(worker)
+        attempts = max(min(config.attempts, (row.controls - len(row.rules.adjudicated)) // max(n, 1)), 1)
+        if n == 0 or (tally is not None and tally.given > n * attempts):
+            return True
+        right = self.state.first_right(worker, n * attempts)
+        for first in range(0, n * attempts, n):
+            if len(right) < first + n:
+                return None
+            if right[first : first + n].mean() >= config.pass_mark - 1e-9:
+                return True
+        return False
+
+    def _judge(self, worker: str) -> None:
+        """Block a worker who has failed the qualification; whoever is restored after that is not judged again."""
+        if (
+            self.state.row.config.qualification is None
+            or self.is_blocked(worker)
+            or self._qualifies(worker) is not False
+        ):
+            return
+        if not self.state.open_leases(worker):
+            reason = "Failed the qualification."
+            self.record("worker_blocked", {"worker": worker, "reason": reason, "leases": []})
+            self.notice_nobody()
 
     def _answers_at_random(self, worker: str) -> bool:
         """Whether the worker has had a trial, and the model is sure enough that their answers are noise."""
@@ -346,6 +383,7 @@ class Commands:
         over = math.inf if self.past_deadline() else self.now
         for lease in self.state.expired(over, MOST_EXPIRED):
             self.record("expired", {"lease": lease.id})
+            self._judge(lease.worker)
 
     def closing_reason(self) -> Reason | None:
         """Why nobody can get a task, None if somebody can; a lasting reason closes the campaign, in the log too."""

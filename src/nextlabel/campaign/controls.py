@@ -3,6 +3,7 @@
 ========== =========================================================================================
 when       given
 ========== =========================================================================================
+to qualify all of the first tasks, if the campaign has a qualification
 at first   ``START`` of the first ``FIRST`` tasks of a worker, at places drawn by chance
 later      where what a control tells about the worker is worth more than a label (policy crowd), but at most
            every ``SPACING``-th task
@@ -40,11 +41,13 @@ START, FIRST, SPACING = 2, 6, 4
 LOOKED_AT, BEST = 256, 32
 
 
-def choose_control(campaign: Commands, worker: str) -> int | None:
-    """A control for the worker, None if it is not the time for one or they have had all."""
+def choose_control(campaign: Commands, worker: str, tested: bool = False) -> int | None:
+    """A control for the worker, None if it is not the time for one or they have had all; ``tested``: it is the time."""
     row = campaign.state.row
     tally = campaign.state.find_worker(worker) or WorkerRow(worker)
-    if tally.given < FIRST:
+    if tested:
+        wanted = True
+    elif tally.given < FIRST:
         draw = chance(row.config.seed, CONTROLS, row.given)
         wanted = draw < (START - tally.tested) / (FIRST - tally.given)
     else:

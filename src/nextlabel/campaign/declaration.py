@@ -45,6 +45,7 @@ from pydantic import (
 from pydantic.fields import FieldInfo
 
 from nextlabel.errors import InputError, ProblemError
+from nextlabel.money import Price, currency_of
 from nextlabel.prose import is_text, looks
 
 if TYPE_CHECKING:
@@ -106,9 +107,15 @@ class DeclaredSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
 
-    budget: Annotated[int, Offer("U", changeable=True, label="Budget", note="labels that may be bought")] = Field(
-        ge=1, le=LARGEST, examples=[1200], description="Number of labels that may be bought."
-    )
+    budget: Annotated[
+        int,
+        Offer("U", changeable=True, label="Budget", note="labels, or money such as 120 EUR",
+              json=Annotated[int, Field(ge=1, le=LARGEST)] | Annotated[str, Field(max_length=40)]),
+    ] = Field(
+        ge=1, le=LARGEST, examples=[1200],
+        description="Number of labels that may be bought; or money such as '120 EUR', which buys as many as the pay "
+        "per label and the platform's fee allow, with those of control questions.",
+    )  # fmt: skip
     name: Annotated[
         str, Offer("TEXT", changeable=True, form="workers", label="Name of the campaign", none="its id")
     ] = Field("", max_length=LONGEST_NAME, description="What the campaign is called.")
@@ -269,6 +276,20 @@ class DeclaredSettings(BaseModel):
     gold_in_budget: Annotated[bool, Offer("--gold-in-budget")] = Field(
         False, description="Whether labels of control questions are paid from the budget."
     )
+    qualification: Annotated[
+        int | None,
+        Offer("N", form="terms", label="Qualification", note="control questions to begin with, empty for none"),
+    ] = Field(
+        None, ge=1, le=50, examples=[5],
+        description="Control questions that everybody answers before their first task. Who gives too few right answers "
+        "is blocked until you restore them.",
+    )  # fmt: skip
+    pass_mark: Annotated[
+        float, Offer("P", form="terms", label="Pass mark", note="share of them to answer right, e.g. 0.8")
+    ] = Field(0.8, gt=0, le=1, examples=[0.8], description="Share of right answers that the qualification asks for.")
+    attempts: Annotated[
+        int, Offer("N", form="terms", label="Attempts", note="each with other questions, as long as there are any")
+    ] = Field(1, ge=1, le=10, examples=[2], description="Attempts at the qualification, each with other questions.")
     turn_away: Annotated[
         bool,
         Offer("--turn-away/--serve-all", changeable=True, form="terms",
@@ -285,7 +306,20 @@ class DeclaredSettings(BaseModel):
         float, Offer("P", changeable=True, form="terms", label="Pay per label", note="for the list of payments")
     ] = Field(
         0.0, ge=0, examples=[0.05],
-        description="What a worker is paid for a label, in a currency of your choice: for the list of payments.",
+        description="What a worker is paid for a label, in a currency of your choice: for payments and cost.",
+    )  # fmt: skip
+    platform_fee: Annotated[
+        float,
+        Offer("F", changeable=True, form="terms", label="Platform’s fee", note="share on top of the pay, e.g. 0.33"),
+    ] = Field(
+        0.0, ge=0, le=10, examples=[0.33],
+        description="What the platform takes on top of the pay, as a share of it: for the campaign's cost.",
+    )  # fmt: skip
+    currency: Annotated[
+        str, Offer("CODE", changeable=True, form="terms", label="Currency", note="of the pay, e.g. EUR")
+    ] = Field(
+        "", max_length=8, pattern=CODE, examples=["EUR"],
+        description="Currency of the pay: for the campaign's cost. A budget in money brings its own.",
     )  # fmt: skip
     most_labels_per_worker: Annotated[
         int | None,
@@ -355,7 +389,7 @@ class DeclaredSettings(BaseModel):
     def _refuse(cls, values: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
         """Refuse in one sentence."""
         try:
-            return handler(values)
+            return handler({"gold_in_budget": True, **in_labels(values)} if _is_money(values) else values)
         except ValidationError as error:
             raise _refusal(error.errors(include_url=False)[0]) from None
 
@@ -366,6 +400,8 @@ class ChangeableOptions(TypedDict, total=False):
     deadline: datetime | str | float | None
     lease_seconds: float | None
     pay_per_label: float
+    platform_fee: float
+    currency: str
     most_labels_per_worker: int | None
     at_most_wrong: float | None
     sure: float
@@ -385,13 +421,13 @@ class ChangeableOptions(TypedDict, total=False):
 class ChangeOptions(ChangeableOptions, total=False):
     """All settings that may change while a campaign runs."""
 
-    budget: int
+    budget: int | str
 
 
 class SettingOptions(ChangeableOptions, total=False):
     """A campaign's settings as keyword arguments: what ``Campaign.create`` and ``Client.create`` take."""
 
-    budget: Required[int]
+    budget: Required[int | str]
     labels: Sequence[str]
     answer: Literal["choice", "rating", "number", "multi", "pair"]
     questions: str | Sequence[Mapping[str, Any]]
@@ -411,6 +447,9 @@ class SettingOptions(ChangeableOptions, total=False):
     rho: float
     seed: int
     gold_in_budget: bool
+    qualification: int | None
+    pass_mark: float
+    attempts: int
 
 
 def names() -> list[str]:
@@ -478,6 +517,25 @@ def spoken(name: str) -> str:
 def checked(name: str, value: Any) -> Any:
     """The value of one setting as it is kept, or an InputError."""
     return getattr(DeclaredSettings(**{"budget": 1, name: value}), name)
+
+
+def _is_money(values: Any) -> bool:
+    return isinstance(values, Mapping) and currency_of(values.get("budget")) is not None
+
+
+def in_labels(values: Mapping[str, Any], before: DeclaredSettings | None = None) -> dict[str, Any]:
+    """Settings whose budget is labels and not money; the pay may be one from before."""
+    if not _is_money(values):
+        return dict(values)
+    pay, fee, said = (
+        checked(name, values.get(name, getattr(before, name, declared(name).default)))
+        for name in ("pay_per_label", "platform_fee", "currency")
+    )
+    currency = currency_of(values["budget"]) or ""
+    if said and said != currency:
+        raise InputError(f"the budget is in {currency} and the pay in {said}.", "Give both in one currency.")
+    labels = Price(pay, fee, currency).labels_for(values["budget"])
+    return {**values, "budget": labels, "currency": currency}
 
 
 def _seconds(deadline: Any) -> float | None:

@@ -64,7 +64,7 @@ class Rules:
     how many different ones (``turned_away_workers``). ``paused_because``: why, if the campaign paused itself.
     ``hours``: workers and seconds by the hour of the day (``campaign.rates``).
     ``noticed``: what the requester should do something about (``campaign.notices``). ``features``: the hash of those
-    that were given beside the tasks.
+    that were given beside the tasks. ``free``: labels of control questions that count outside of the budget.
     """
 
     rate_memory: int
@@ -81,6 +81,7 @@ class Rules:
     hours: Hours = NOTHING_SEEN
     noticed: tuple[Notice, ...] = ()
     features: str = ""
+    free: int = 0
 
 
 #: Of a campaign before its first event; ``created`` says what holds.

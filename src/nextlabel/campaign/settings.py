@@ -26,6 +26,7 @@ from nextlabel.campaign.declaration import (
     DeclaredSettings,
     checked,
     declared,
+    in_labels,
     names,
     offer,
     spoken,
@@ -34,6 +35,7 @@ from nextlabel.crowd.answers import OPTIONS, Answer, Number, Rating, answer_type
 from nextlabel.crowd.questions import Form, Question
 from nextlabel.errors import ConflictError, InputError, ProblemError
 from nextlabel.files.tasks import SCORE_NAMES
+from nextlabel.money import Price
 from nextlabel.policies.base import MOST_NODES, Policy
 from nextlabel.policies.registry import CROWD_POLICIES, POLICIES, knows_workers, make_policy
 from nextlabel.problem.tables import prior_from, prior_table, reward_from, reward_table
@@ -176,6 +178,11 @@ class CampaignSettings(DeclaredSettings):
             raise InputError(f"policy {self.policy!r} spends its budget and takes no label cost.", hint)
 
     @property
+    def price(self) -> Price:
+        """What a label costs."""
+        return Price(self.pay_per_label, self.platform_fee, self.currency)
+
+    @property
     def follows_load(self) -> bool:
         """Whether the policy's tables are for a number of tasks and of labels per task."""
         return self.policy in POLICIES and POLICIES[self.policy].follows_load
@@ -308,7 +315,7 @@ def checked_change(name: str, value: Any) -> Any:
 def changes_of(row: CampaignRow, values: Mapping[str, Any]) -> dict[str, Any]:
     """Of new values those that change something, checked, in the types of JSON."""
     new: dict[str, Any] = {}
-    for name, value in values.items():
+    for name, value in in_labels(values, row.config).items():
         checked: Any = checked_change(name, value)
         if checked != getattr(row if name in COUNTED else row.config, name):
             new[name] = list(checked) if isinstance(checked, tuple) else checked

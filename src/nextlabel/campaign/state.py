@@ -24,7 +24,7 @@ from typing import Any, Final, Protocol, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from nextlabel.arrays import Floats, Ints
+from nextlabel.arrays import Bools, Floats, Ints
 from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.crowd_model import CrowdModel
 from nextlabel.campaign.events import KINDS, Event
@@ -428,6 +428,13 @@ class CampaignState:
         inorder = sorted(self._controls, key=lambda one: one[0] < start)
         return next((task for _, task in inorder if not self.pool.has_held(task, who)), None)
 
+    def first_right(self, worker: str, many: int) -> Bools:
+        """Of the first tasks that a worker had: which of them they answered, and as it is known."""
+        n, entries = self.leases.size, self.pool.entries
+        mine = np.flatnonzero(entries.worker[:n] == self.numbers.get(worker, NONE))[:many]
+        gold, label = self.pool.tasks.gold[entries.task[mine]], self.leases.label[mine]
+        return (gold >= 0) & (label >= 0) & self.row.config.answer_type.agrees(label, gold)
+
     def tasks_in(self, groups: Sequence[Group], limit: int) -> list[int]:
         """Tasks of these groups, group by group in the order of their places, at most so many."""
         tasks, n, found = self.pool.tasks, self.row.tasks, list[int]()
@@ -590,6 +597,7 @@ class CampaignState:
         """A label is bought, or its price is given back; those of control questions may be outside of the budget."""
         if self.leases.free[number]:
             tally.free += change
+            self.row.rules = replace(self.row.rules, free=self.row.rules.free + change)
         else:
             tally.bought += change
             self.row.spent += change

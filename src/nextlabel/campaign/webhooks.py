@@ -14,6 +14,9 @@ campaign.closed    the campaign has ended, for ``reason``
 campaign.reopened  more budget, time or tasks have opened it again
 campaign.notice    there is something that the requester should do (``campaign.notices``)
 ================== =====================================================================================
+
+People are told in words: by e-mail (``mailto:ann@example.org``), or in a chat that takes Slack's messages
+(``chat+https://...``), usually only what a requester should know (``FOR_PEOPLE``).
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from nextlabel.campaign.events import Event
+from nextlabel.campaign.states import REASONS
 from nextlabel.errors import InputError, NotFoundError
 from nextlabel.prose import listed
 
@@ -35,6 +39,9 @@ TYPES: Final[dict[str, str]] = {
 }
 #: The message of a trial.
 TEST: Final = "webhook.test"
+#: How addresses of people begin, and what they are told if nothing else is asked for.
+MAIL, CHAT = "mailto:", "chat+"
+FOR_PEOPLE: Final = ("campaign.closed", "campaign.reopened", "campaign.notice")
 #: Webhooks of one campaign, and characters of an address.
 MOST_WEBHOOKS, LONGEST_URL = 20, 2000
 
@@ -61,6 +68,11 @@ class Webhook:
     disabled: str | None = None
     last_at: float | None = None
     last_reply: str = ""
+
+    @property
+    def told_in_words(self) -> bool:
+        """Whether a person reads the messages; those to programs are signed."""
+        return self.url.startswith((MAIL, CHAT))
 
     @property
     def state(self) -> str:
@@ -102,9 +114,22 @@ def message_id(campaign: str, seq: int, type: str) -> str:
     return f"{campaign}.{seq}.{type}"
 
 
-def checked_types(types: Any) -> tuple[str, ...]:
-    """Types in their usual order; all of them if none is given."""
-    given = list(types or TYPES)
+def in_words(message: Message) -> str:
+    """A message for people."""
+    data, name = message.data, f"Campaign {message.data['campaign']}"
+    if message.type == TEST:
+        return f"{name}: messages arrive here."
+    if message.type == "campaign.notice":
+        return f"{name}: {' '.join(one['text'] for one in data['notices'])}"
+    if message.type == "campaign.closed":
+        return f"{name} has ended. {REASONS[data['reason']]}"
+    about = ", ".join(str(data[key]) for key in ("task", "worker", "label") if key in data)
+    return f"{name}: {TYPES[message.type]}{about and f' ({about})'}."
+
+
+def checked_types(types: Any, url: str = "") -> tuple[str, ...]:
+    """Types in their usual order; if none is given, all of them, and for people what they should know."""
+    given = list(types or (FOR_PEOPLE if url.startswith((MAIL, CHAT)) else TYPES))
     unknown = next((one for one in given if one not in TYPES), None)
     if unknown is not None:
         raise InputError(f"{str(unknown)[:60]!r} is not a type of event.", f"They are {listed(list(TYPES))}.")

@@ -12,6 +12,37 @@ from nextlabel.campaign.states import Reason, State
 
 
 @dataclass(frozen=True, slots=True)
+class Cost:
+    """What a campaign costs, fees included: so far, and with all of its budget; ``on_top`` of it for controls."""
+
+    so_far: float
+    at_most: float
+    on_top: float
+    per_label: float
+    currency: str
+    sentence: str
+
+
+def cost_of(row: CampaignRow) -> Cost | None:
+    """What a campaign costs, if it has a pay."""
+    price, free = row.config.price, row.rules.free
+    if price.pay == 0:
+        return None
+    said = (
+        f"{price.of(row.spent + free)} so far, {price.of(row.budget + free)} with all of the budget, at "
+        f"{price.describe()} a label. "
+    )
+    if row.config.gold_in_budget:
+        said += "Control questions are paid from the budget."
+    else:
+        said += f"Control questions come on top: {price.of(free)} so far, which is in both."
+    return Cost(
+        round((row.spent + free) * price.each, 6), round((row.budget + free) * price.each, 6),
+        round(free * price.each, 6), price.each, price.currency, said,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
 class CampaignStatus:
     """A campaign after event ``seq``; times are seconds since 1970, rates are per second and None until learnt.
 
@@ -20,7 +51,7 @@ class CampaignStatus:
     number of leases so far, ``kept`` of labels, ``full`` of tasks that can have no more labels, ``rho`` of labels in
     flight for which the policy's tables were computed, ``turned_away`` of workers who were told that there is nothing
     for them; ``notices`` are what the requester should do something about;
-    ``paused_because`` says why, if the campaign paused itself (``stop_at``).
+    ``paused_because`` says why, if the campaign paused itself (``stop_at``), ``cost`` what the labels cost.
     """
 
     id: str
@@ -50,6 +81,7 @@ class CampaignStatus:
     rho: float
     notices: tuple[Notice, ...] = ()
     paused_because: str = ""
+    cost: Cost | None = None
 
 
 def status_of(row: CampaignRow) -> CampaignStatus:
@@ -60,7 +92,7 @@ def status_of(row: CampaignRow) -> CampaignStatus:
         row.created_at, row.last_at, row.seq, row.tasks, row.full, row.budget, row.spent, row.reserved, row.left,
         row.deadline, row.given, row.kept, row.late, row.expired, row.released, row.rules.turned_away_workers,
         lease_seconds(row), arrival_rate(row), completion_rate(row), row.rho, row.rules.noticed,
-        row.rules.paused_because,
+        row.rules.paused_because, cost_of(row),
     )  # fmt: skip
 
 

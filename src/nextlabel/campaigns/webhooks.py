@@ -66,7 +66,7 @@ class Webhooks:
         if len(there) >= MOST_WEBHOOKS:
             raise ConflictError(f"campaign {campaign!r} has {MOST_WEBHOOKS} webhooks.", "Remove one first.")
         made = Webhook(
-            "wh_" + secrets.token_hex(12), campaign, url, checked_types(types), self._clock(),
+            "wh_" + secrets.token_hex(12), campaign, url, checked_types(types, url), self._clock(),
             0 if from_start else row.seq,
         )  # fmt: skip
         self._store.webhooks.add(made)

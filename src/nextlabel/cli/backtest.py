@@ -116,6 +116,8 @@ def backtest(
     ] = None,
     seed: opt.Seed = 0,
     jobs: opt.Jobs = opt.JOBS,
+    engine: opt.EngineKind = "local",
+    scheduler: opt.Scheduler = None,
     task_column: opt.TaskColumn = "task",
     worker_column: opt.WorkerColumn = "worker",
     label_column: opt.LabelColumn = "label",
@@ -143,6 +145,7 @@ def backtest(
         return
     opt.refuse_idle(context, ["scale", "range_"], "--answer rating or number")
     cut = None if threshold is None else float(parse_number("threshold", threshold, "Give e.g. --threshold 0.5."))
+    where = opt.engine_of(context, engine, jobs, scheduler)
     rates = _rates(arrival_rate, completion_rate, rho)
     check_outputs(out, report)
     belief = None if prior is None else _prior(prior)
@@ -164,7 +167,6 @@ def backtest(
     with working(f"Replaying {labels}") as progress:
         from nextlabel.backtesting.backtest import BacktestOptions
         from nextlabel.backtesting.backtest import backtest as run_backtest
-        from nextlabel.simulation.engine import Engine
 
         found = run_backtest(
             table,
@@ -180,7 +182,7 @@ def backtest(
             options=BacktestOptions(
                 pilot_tasks, method, *rates, order, tied_answer, readout or None, replay, turn_away
             ),
-            engine=Engine(jobs=jobs),
+            engine=where,
             progress=progress,
         )
     from nextlabel.backtesting.report import backtest_report

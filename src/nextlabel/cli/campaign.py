@@ -51,6 +51,7 @@ from nextlabel.cli.output import answer, checked_file, print_json, print_table, 
 from nextlabel.cli.serve import needs_service
 from nextlabel.errors import InputError, UnavailableError
 from nextlabel.files.write import export_text, whole_file, write_workbook
+from nextlabel.money import currency_of
 from nextlabel.prose import counted, has_password, listed, without_passwords
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ def _read(name: str, typed: Any, changing: bool) -> Any:
     if kind(name) is tuple:
         return names_of(typed)
     if name == "budget":
-        return parse_number(flag, typed, "Give a whole number, e.g. --budget 1200.")
+        return typed if currency_of(typed) else parse_number(flag, typed, "Give a whole number, e.g. --budget 1200.")
     return number_of(flag, typed)
 
 
@@ -189,6 +190,11 @@ def create(
         say(f"Campaign {row.id}: {counted(row.tasks, 'task')}, {counted(row.budget, 'label')}, {state_of(row)}.")
     where = "" if has_password(db) else f" --db {db}"  # an address with a password came from NEXTLABEL_DB
     say(f"Serve it: nextlabel serve{where}. Links: nextlabel campaign links {row.id} ann bob{where}.")
+    if (config.qualification or 0) > row.controls:
+        asked = counted(config.qualification or 0, "control question")
+        say(
+            f"The qualification has {asked}, and there are {row.controls}: nextlabel campaign add {row.id} --gold FILE."
+        )
     if config.knows_workers:
         audit = f"nextlabel campaign audit {row.id} --audits 60{where}"
         say(f"Labels alone cannot tell how many are right: when they are in, audit 30 to 60 items: {audit}.")
@@ -461,6 +467,7 @@ OF_CERTIFICATE = ("now", "forecast", "upper", "gap", "price", "as_of_labels", "u
 def _show_status(service: CampaignService, id: str, wait: bool, as_json: bool) -> None:
     from nextlabel.campaign.notices import notice_table
     from nextlabel.campaign.rates import arrival_rate, completion_rate, lease_seconds
+    from nextlabel.campaigns.status import cost_of
 
     row = service.store.row(id)
     found = service.certificate(id, wait) if row.tasks else None
@@ -470,11 +477,12 @@ def _show_status(service: CampaignService, id: str, wait: bool, as_json: bool) -
         notices = [notice_table(one) for one in row.rules.noticed]
         print_json({**fields_of(row), **extra, **promised, "notices": notices})
         return
-    r, mu = arrival_rate(row), completion_rate(row)
+    r, mu, cost = arrival_rate(row), completion_rate(row), cost_of(row)
     rows = [
         ["state", state_of(row)],
         ["tasks", f"{row.tasks:,}"],
         ["labels", f"{row.spent:,} of {row.budget:,}, {row.reserved:,} out, {row.left:,} left"],
+        *([] if cost is None else [["cost", cost.sentence]]),
         ["late, expired, released", f"{row.late:,}, {row.expired:,}, {row.released:,}"],
         ["workers per minute", "not known yet" if r is None else f"{60 * r:.3g}"],
         ["seconds per label", "not known yet" if mu is None else f"{1 / mu:.3g}"],
@@ -941,11 +949,18 @@ def webhooks(
         typer.Argument(metavar="[ACTION]", help="add, test, enable or remove. Default: show them."),
     ] = None,
     which: Annotated[
-        str | None, typer.Argument(metavar="[WHICH]", help="To add: the address, https://... Else a webhook's id.")
+        str | None,
+        typer.Argument(
+            metavar="[WHICH]", help="To add: https://..., mailto:... or chat+https://... Else a webhook's id."
+        ),
     ] = None,
     types: Annotated[
         str | None,
-        text("--types", "A,B", "With add: what to tell: label.created, task.closed, ... Default: everything."),
+        text(
+            "--types",
+            "A,B",
+            "With add: what to tell: label.created, task.closed, ... Default: everything; to people little.",
+        ),
     ] = None,
     from_start: Annotated[bool, typer.Option("--from-start", help="With add: also tell what happened before.")] = False,
     db: Db = DB,
@@ -984,16 +999,17 @@ def _add(
     hooks: Webhooks, store: SqlStore, id: str, url: str, types: list[str] | None, from_start: bool, as_json: bool
 ) -> None:
     from nextlabel.service.settings import ServiceSettings
-    from nextlabel.service.webhooks import WebhookSender, checked_url
+    from nextlabel.service.webhooks import WebhookSender, checked_address
 
     settings = ServiceSettings()
-    made = hooks.add(id, str(checked_url(url, settings)), types, from_start)
-    secret = WebhookSender(store, settings).secret_of(made.id)
+    made = hooks.add(id, checked_address(url, settings), types, from_start)
+    secret = WebhookSender(store, settings).secret_of(made)
     if as_json:
         print_json({**_fields(made), "secret": secret})
         return
-    say(f"Webhook {made.id} tells {made.url}: {', '.join(made.types)}. Its secret, shown this once:")
-    sys.stdout.write(secret + "\n")
+    shown = " Its secret, shown this once:" if secret else ""
+    say(f"Webhook {made.id} tells {made.url}: {', '.join(made.types)}.{shown}")
+    sys.stdout.write(f"{secret or made.id}\n")
 
 
 def _test(hooks: Webhooks, store: SqlStore, id: str, webhook: str, as_json: bool) -> None:

@@ -103,7 +103,13 @@ def state_of(row: CampaignRow) -> str:
 
 def fields_of(row: CampaignRow) -> dict[str, Any]:
     """What ``--json`` prints of a campaign."""
-    return {**{name: getattr(row, name) for name in (*FIELDS, "state", "closed_reason")}, "name": row.config.name}
+    from dataclasses import asdict
+
+    from nextlabel.campaigns.status import cost_of
+
+    cost = cost_of(row)
+    found = {name: getattr(row, name) for name in (*FIELDS, "state", "closed_reason")}
+    return {**found, "name": row.config.name, "cost": None if cost is None else asdict(cost)}
 
 
 #: The share of an import that reading and checking the tasks is, for the bar.

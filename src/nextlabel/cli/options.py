@@ -13,11 +13,14 @@ import json
 import re
 import tomllib
 from collections.abc import Callable
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from nextlabel.errors import InputError, ProblemError
+
+if TYPE_CHECKING:
+    from nextlabel.simulation.engine import Engine
 
 Number = int | float
 
@@ -138,6 +141,15 @@ def given(context: typer.Context, name: str) -> bool:
     return source is not None and source.name == "COMMANDLINE"
 
 
+def engine_of(context: typer.Context, kind: str, jobs: int, scheduler: str | None) -> Engine:
+    """Where to run, by the flags ``EngineKind``, ``Jobs`` and ``Scheduler``."""
+    local = kind == "local"
+    refuse_idle(context, ["scheduler" if local else "jobs"], f"--engine {'dask' if local else 'local'}")
+    from nextlabel.simulation.engine import Engine
+
+    return Engine(kind, jobs, scheduler)
+
+
 def refuse_idle(context: typer.Context, names: list[str], needs: str) -> None:
     """Refuse an option that would change nothing; ``needs`` says what it goes with."""
     for parameter in context.command.params:
@@ -155,6 +167,12 @@ JOBS = 2
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout and nothing else there.")]
 Seed = Annotated[int, whole("--seed", "S", 0, "0", SEED_HELP)]
 Jobs = Annotated[int, whole("--jobs", "N", 1, "2", "Cores of this machine to use; the digits do not depend on it.")]
+EngineKind = Annotated[
+    Literal["local", "dask"], typer.Option("--engine", help="Where to run: this machine, or an existing Dask cluster.")
+]
+Scheduler = Annotated[
+    str | None, text("--scheduler", "ADDRESS", "With --engine dask: the scheduler, e.g. tcp://HOST:8786.")
+]
 Out = Annotated[str | None, text("--out", "DIR", "Write tables and figures to this folder.")]
 Report = Annotated[str | None, text("--report", "FILE", "Write one self-contained HTML page.")]
 

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from nextlabel.campaign.declaration import declared
 from nextlabel.cli import options as opt
 from nextlabel.cli.database import label_source
 from nextlabel.cli.output import check_outputs, deliver, say_read, working
 from nextlabel.cli.problem_options import ProblemFlags, describe, problem_fields, refuse_contradictions, takes_problem
 from nextlabel.errors import InputError
+from nextlabel.money import Price, currency_of
 
 if TYPE_CHECKING:
     from nextlabel.files.tables import NamedColumns
@@ -66,13 +68,22 @@ def plan(
             "With --at-most-wrong: a model's labels (task, label, probability) to start from instead of workers.",
         ),
     ] = None,
+    pay_per_label: Annotated[
+        float | None, opt.positive("--pay-per-label", "P", "0.05", str(declared("pay_per_label").description))
+    ] = None,
+    platform_fee: Annotated[
+        float | None, opt.positive("--platform-fee", "F", "0.33", str(declared("platform_fee").description))
+    ] = None,
     seed: opt.Seed = 0,
     jobs: opt.Jobs = opt.JOBS,
     out: opt.Out = None,
     report: opt.Report = None,
     as_json: opt.Json = False,
 ) -> None:
-    """Plan a campaign: what a budget buys, what a target needs, what the next label is worth."""
+    """Plan a campaign: what a budget buys, what a target needs, what the next label is worth.
+
+    With --pay-per-label the budget may be money, such as --budget '120 EUR'.
+    """
     if at_most_wrong is not None:
         _plan_guarantee(
             flags, context, pilot, db, gold, at_most_wrong, sure, expert_cost, model_labels, replications, seed, out,
@@ -82,6 +93,11 @@ def plan(
     opt.refuse_idle(context, ["sure", "expert_cost", "model_labels"], "--at-most-wrong")
     if pilot is None:
         opt.refuse_idle(context, ["method", "positive", "gold"], "--pilot")
+    if pay_per_label is None:
+        opt.refuse_idle(context, ["platform_fee"], "--pay-per-label")
+    price = Price(pay_per_label or 0.0, platform_fee or 0.0, currency_of(flags.budget) or "")
+    if price.currency:
+        flags = replace(flags, budget=str(price.labels_for(flags.budget or "")))
     source = label_source(context, pilot, db)
     learnt = None if pilot is None else _pilot(flags, source, method, positive, gold)
     reports = [] if learnt is None else [learnt.report, learnt.gold]
@@ -113,7 +129,7 @@ def plan(
     shown = found.problem.with_budget(int(found.budgets[-1]))
     told = plan_report(
         found, f"Plan: {describe(shown)}", learnt=notes, warnings=warnings, read=read, problem=problem_fields(shown),
-        pilot=None if learnt is None else _pilot_fields(learnt, span),
+        price=price, pilot=None if learnt is None else _pilot_fields(learnt, span),
     )  # fmt: skip
     deliver(told, context, out=out, page=report, as_json=as_json)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from nextlabel.cli.options import JOBS, Jobs, Json, Seed, refuse_idle, text, whole
+from nextlabel.cli.options import JOBS, EngineKind, Jobs, Json, Scheduler, Seed, engine_of, refuse_idle, text, whole
 from nextlabel.cli.output import print_json, print_table, say, working
 from nextlabel.errors import InputError
 
@@ -48,6 +48,8 @@ def reproduce(
     ] = "out",
     seed: Seed = 0,
     jobs: Jobs = JOBS,
+    engine: EngineKind = "local",
+    scheduler: Scheduler = None,
     replications: Annotated[
         int | None, whole("--replications", "N", 2, "1000", "Replications. Default: the study's own number.")
     ] = None,
@@ -61,15 +63,13 @@ def reproduce(
         refuse_idle(context, ["data"], "fig2, guarantee, features, workers or all")
     if study not in ("delay", "auto", "all"):
         refuse_idle(context, ["tasks"], "delay, auto or all")
+    where = engine_of(context, engine, jobs, scheduler)
     _find_studies()
-    from nextlabel.simulation.engine import Engine
     from studies.reproduce import STUDIES, check
     from studies.reproduce import reproduce as run_study
     from studies.study import StudyOptions
 
-    config = StudyOptions(
-        quick=quick, seed=seed, engine=Engine(jobs=jobs), replications=replications, data=data, tasks=tasks
-    )
+    config = StudyOptions(quick=quick, seed=seed, engine=where, replications=replications, data=data, tasks=tasks)
     chosen: list[str] = list(STUDIES) if study == "all" else [study]
     lacking = check(chosen, config, out)
     for name, error in lacking.items():

@@ -9,7 +9,20 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from nextlabel.cli.numbers import show_numbers
-from nextlabel.cli.options import JOBS, Jobs, Json, Out, Prices, Seed, refuse_idle, text, whole
+from nextlabel.cli.options import (
+    JOBS,
+    EngineKind,
+    Jobs,
+    Json,
+    Out,
+    Prices,
+    Scheduler,
+    Seed,
+    engine_of,
+    refuse_idle,
+    text,
+    whole,
+)
 from nextlabel.cli.output import check_outputs, command_line, deliver, say, working
 from nextlabel.cli.problem_options import ProblemFlags, describe, problem_fields, takes_problem
 from nextlabel.errors import InputError
@@ -47,12 +60,8 @@ def simulate(
     ] = None,
     seed: Seed = 0,
     jobs: Jobs = JOBS,
-    engine: Annotated[
-        Literal["local", "dask"], typer.Option(help="Where to run: this machine, or an existing Dask cluster.")
-    ] = "local",
-    scheduler: Annotated[
-        str | None, text("--scheduler", "ADDRESS", "With --engine dask: the scheduler, e.g. tcp://HOST:8786.")
-    ] = None,
+    engine: EngineKind = "local",
+    scheduler: Scheduler = None,
     pending: Annotated[
         Literal["wait", "discard"],
         typer.Option(help="Labels in flight at the last arrival are waited for, or dropped as in the paper."),
@@ -75,10 +84,7 @@ def simulate(
 ) -> None:
     """Compare policies on a problem: means, paired differences, and the gap to the bound."""
     started, begin = datetime.now(UTC), perf_counter()
-    if engine == "local":
-        refuse_idle(context, ["scheduler"], "--engine dask")
-    else:
-        refuse_idle(context, ["jobs"], "--engine local")
+    where = engine_of(context, engine, jobs, scheduler)
     read: list[dict[str, Any]] = []
     numbers = flags.read_numbers()
     if numbers is not None:
@@ -101,13 +107,11 @@ def simulate(
     with working("Bounding") as progress:
         from nextlabel.policies.registry import make_policy
         from nextlabel.simulation.crowd import turned_bound
-        from nextlabel.simulation.engine import Engine
         from nextlabel.simulation.study import default_replications, difference_rows, policy_rows, study_report
         from nextlabel.simulation.study import simulate as run_study
         from nextlabel.solve.bound import upper_bound
 
         policies = [make_policy(name) for name in names]
-        where = Engine(engine, jobs, scheduler)
         count = default_replications(problem) if replications is None else replications
         if problem.workers:
             bound = turned_bound(problem, turn_away, channels == "learnt")

@@ -208,8 +208,8 @@ def _fields(kind: Any) -> dict[str, Any]:
 @spells_settings()
 def create(*, id: str | None = None, **settings: Unpack[SettingOptions]) -> Call[CampaignStatus]:
     """Create a campaign, or find the one with that id and these settings; ``budget`` is required."""
-    given = CampaignSettings.from_dict(settings).to_dict()
-    body = {name: given[name] for name in settings}
+    config = CampaignSettings.from_dict(settings)
+    body = {name: value for name, value in config.to_dict().items() if name in config.model_fields_set}
     return Call("POST", "/campaigns", _status, {"json": {"id": id or new_campaign_id(), **body}})
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.prior import Prior
+from nextlabel.money import Price
 from nextlabel.problem.problem import Problem
 from nextlabel.problem.tables import answers_text
 from nextlabel.problem.tasks import ScoreClasses, TaskClass
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 #: Values that differ by less are equal.
 ROUNDING = 1e-9
+#: Labels whose price nobody said.
+FREE = Price(0.0)
 #: What the bound takes for granted where nothing is said about workers, and where types of them are given.
 ALIKE, OF_TYPES = "workers are alike", "workers are of these types"
 
@@ -202,13 +205,14 @@ def plan_report(
     learnt: Sequence[str] = (),
     warnings: Sequence[str] = (),
     read: Sequence[Mapping[str, Any]] = (),
+    price: Price = FREE,
     **fields: Any,
 ) -> Report:
     """The report of a plan whose curve has this ``title``; ``learnt`` says where the prior is from."""
     return Report(
         title=f"Plan for {plan.problem.tasks:,} tasks, up to {plan.budgets[-1]:,} labels",
-        tables=[curve_table(plan, title), *_overlap_tables(plan), *_supply_tables(plan)],
-        sentences=sentences(plan),
+        tables=[curve_table(plan, title, price), *_overlap_tables(plan), *_supply_tables(plan)],
+        sentences=[*sentences(plan), *_costs(plan, price)],
         heading="Labelling plan",
         lead=f"{plan.problem.tasks:,} tasks. What each budget buys, and where to stop.",
         facts=_facts(plan),
@@ -222,9 +226,21 @@ def plan_report(
         sections={"What this rests on": [*learnt, *read_sentences(read), *assumptions(plan)]},
         warnings=warnings,
         notes=learnt,
-        fields={"warnings": warnings, **plan_fields(plan), **fields, "read": read},
+        fields={"warnings": warnings, **plan_fields(plan), "price": price._asdict() if price.pay else None, **fields,
+                "read": read},
         files=lambda: {"plan.csv": curve_rows(plan), "plan.png": plan_figure(plan)},
-    )
+    )  # fmt: skip
+
+
+def _costs(plan: Plan, price: Price) -> list[str]:
+    """What the target and the largest budget cost."""
+    if not price.pay:
+        return []
+    costs = [f"{U:,} labels cost {price.of(U)}" for U in (plan.needed, int(plan.budgets[-1])) if U is not None]
+    return [
+        f"At {price.describe()} a label {' and '.join(costs)}. Answers to control questions are paid beside them, "
+        "unless the campaign has gold_in_budget."
+    ]
 
 
 def plan_fields(plan: Plan) -> Row:
@@ -251,18 +267,20 @@ def plan_fields(plan: Plan) -> Row:
     }
 
 
-def curve_table(plan: Plan, title: str) -> Table:
+def curve_table(plan: Plan, title: str, price: Price = FREE) -> Table:
     """The curve; outside a page at about a dozen budgets."""
     rows = [
         [
-            f"{row['budget']:,}", f"{row['labels_per_task']:.2f}", f"{row[plan.policy]:.4f} ±{row['half_width']:.4f}",
+            f"{row['budget']:,}", *([price.of(row["budget"])] if price.pay else []),
+            f"{row['labels_per_task']:.2f}", f"{row[plan.policy]:.4f} ±{row['half_width']:.4f}",
             f"{row['bound']:.4f}", _decimals(row[f"next_{MORE}_labels"]),
         ]
         for row in curve_rows(plan)
     ]  # fmt: skip
     stride = max(1, -(-len(rows) // PRINTED))
     brief = [row for k, row in enumerate(rows) if k % stride == 0 or k == len(rows) - 1]
-    header = ["labels", "per task", f"{plan.policy} policy", "bound", f"next {MORE} labels buy"]
+    cost = ["cost"] if price.pay else []
+    header = ["labels", *cost, "per task", f"{plan.policy} policy", "bound", f"next {MORE} labels buy"]
     return Table(title, header, rows, brief=brief)
 
 

@@ -35,7 +35,7 @@ from nextlabel.campaign.webhooks import LONGEST_URL, TYPES, Webhook
 from nextlabel.campaigns.certificate import AuditedAccuracy, Certificate, More
 from nextlabel.campaigns.guarantees import GuaranteeStatus
 from nextlabel.campaigns.imports import ImportStatus
-from nextlabel.campaigns.status import AuditLink, CampaignLinks, CampaignStatus, JoinLink, WorkerLink
+from nextlabel.campaigns.status import AuditLink, CampaignLinks, CampaignStatus, Cost, JoinLink, WorkerLink
 from nextlabel.campaigns.visits import Effect
 from nextlabel.campaigns.worker_reports import WorkerReport
 from nextlabel.integrations.platforms import PlatformName
@@ -170,7 +170,8 @@ def _settings_model(name: str, changing: bool) -> type[RequestBody]:
         if not changing or offer(setting).changeable:
             default = 1 if changing and info.is_required() else info.default
             lax = False if kind(setting) is tuple else None  # an array of JSON is a list
-            field = Field(default, description=info.description, examples=info.examples, strict=lax, **bounds(setting))
+            limits = bounds(setting) if json_type is None or kind(setting) is not int else {}
+            field = Field(default, description=info.description, examples=info.examples, strict=lax, **limits)
             columns[setting] = (json_type or info.annotation, field)
     return create_model(name, __base__=RequestBody, **columns)
 
@@ -330,6 +331,7 @@ def status_json(status: CampaignStatus) -> dict[str, Any]:
     found |= {name: iso_or_none(value) for name, value in found.items() if is_time(name)}
     found["settings"] = {**status.settings.to_dict(), "deadline": found["deadline"]}
     found["notices"] = [notice_table(one) for one in status.notices]
+    found["cost"] = None if status.cost is None else asdict(status.cost)
     found["rates"] = {"arrivals": found.pop("arrival_rate"), "completions": found.pop("completion_rate")}
     return found
 
@@ -400,6 +402,7 @@ CampaignResponse = _model(
     arrival_rate=None,
     completion_rate=None,
     rates=RatesResponse,
+    cost=_described(_model(Cost, "What labels cost, in a currency of your choice.") | None, "Null without a pay"),
     notices=_described(list[NoticeResponse], "What needs to be done; a viewer is not told about workers"),
 )
 CampaignsResponse = _list("CampaignsResponse", "All campaigns, newest first.", campaigns=CampaignResponse)

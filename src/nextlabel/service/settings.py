@@ -16,6 +16,8 @@ MIB = 1 << 20
 PREFIX = "NEXTLABEL_"
 #: Name under which a database keeps the address by which it was served last.
 ADDRESS = "address"
+#: An address of mail, without names, comments or line ends.
+MAIL_ADDRESS = r"[\w.!#$%&'*+/=?^`{|}~-]{1,64}@[A-Za-z0-9.-]{1,190}"
 _HOST = re.compile(r"[a-z0-9.-]{1,253}(?::[0-9]{1,5})?")
 #: A host is reached by https, unless its address says http, for tests.
 _ORIGIN = re.compile(rf"(?:https?://)?{_HOST.pattern}")
@@ -78,7 +80,8 @@ class ServiceSettings(BaseSettings):
     in a frame, and ``submit_hosts`` those to which it hands an assignment back from there (``web.worker.session``).
     ``prolific_secret`` is the secret of Prolific's webhooks, or several; ``prolific_drops`` are statuses of submissions
     whose labels are dropped, beside REJECTED. ``webhook_hosts`` are hosts, perhaps with a port, that webhooks may go to
-    although they are in a private network or not https; a receiver has ``webhook_seconds`` to reply.
+    although they are in a private network or not https; a receiver has ``webhook_seconds`` to reply. Mail goes out by
+    the server at ``smtp``, from ``mail_from``.
     """
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="forbid")
@@ -114,6 +117,8 @@ class ServiceSettings(BaseSettings):
     prolific_drops: Annotated[str, AfterValidator(_checked_drops)] = ""
     webhook_hosts: Hosts = ""
     webhook_seconds: float = Field(10.0, ge=1, le=60)
+    smtp: str = Field("", pattern=r"^(smtps?://\S+)?$")
+    mail_from: str = Field("", pattern=rf"^({MAIL_ADDRESS})?$")
 
     def __init__(self, **given: Any) -> None:
         """Arguments win over the environment; None leaves a setting to it."""

@@ -19,21 +19,27 @@ import base64
 import hashlib
 import hmac
 import json
+import re
 import threading
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from email.message import EmailMessage
+from email.utils import formatdate
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from smtplib import SMTP, SMTP_SSL
+from ssl import create_default_context
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import httpx
 
-from nextlabel.campaign.webhooks import LONGEST_URL, Message, Reply, Webhook
+from nextlabel.campaign.webhooks import CHAT, LONGEST_URL, MAIL, Message, Reply, Webhook, in_words
 from nextlabel.campaigns.webhooks import Webhooks, body_of
 from nextlabel.errors import InputError, UnavailableError
 from nextlabel.service.links import signing_key
 from nextlabel.service.logs import request_log
-from nextlabel.service.settings import PREFIX, ServiceSettings
+from nextlabel.service.settings import MAIL_ADDRESS, PREFIX, ServiceSettings
 from nextlabel.store.sql import SqlStore
 from nextlabel.version import __version__
 
@@ -70,9 +76,9 @@ class WebhookSender:
         if self._client is not None:
             await self._client.aclose()
 
-    def secret_of(self, id: str) -> str:
-        """The secret of a webhook."""
-        return SECRET + base64.b64encode(self._secret(id)).decode()
+    def secret_of(self, webhook: Webhook) -> str:
+        """The secret of a webhook; people need none."""
+        return "" if webhook.told_in_words else SECRET + base64.b64encode(self._secret(webhook.id)).decode()
 
     def _secret(self, id: str) -> bytes:
         return hmac.digest(self._key, b"webhook " + id.encode(), hashlib.sha256)
@@ -89,13 +95,34 @@ class WebhookSender:
         except (httpx.HTTPError, OSError) as error:
             return Reply(False, f"{type(error).__name__}: {error}"[:300])
 
+    def _mail(self, webhook: Webhook, message: Message) -> Reply:
+        """Send a message as mail; its id stays the same, so that a second one can be told."""
+        server, text, mail = urlsplit(self._settings.smtp), in_words(message), EmailMessage()
+        mail["To"] = checked_address(webhook.url, self._settings).removeprefix(MAIL)
+        mail["From"] = sender = self._settings.mail_from or f"nextlabel@{server.hostname}"
+        mail["Subject"], mail["Date"] = " ".join(text.split())[:120], formatdate(message.at)
+        mail["Message-ID"] = f"<{message.id}.{webhook.id}@{sender.partition('@')[2]}>"
+        mail.set_content(f"{text}\n\n{self._settings.public_url}/campaigns/{webhook.campaign}\n")
+        kind, port = (SMTP_SSL, 465) if server.scheme == "smtps" else (SMTP, 25)
+        with kind(server.hostname or "", server.port or port, timeout=self._settings.webhook_seconds) as smtp:
+            smtp.ehlo()
+            if kind is SMTP and (smtp.has_extn("starttls") or server.password):
+                smtp.starttls(context=create_default_context())
+            if server.password:
+                smtp.login(unquote(server.username or ""), unquote(server.password))
+            smtp.send_message(mail)
+        return Reply(True, "sent")
+
     async def _send(self, webhook: Webhook, message: Message) -> Reply:
-        url = checked_url(webhook.url, self._settings)
+        if webhook.url.startswith(MAIL):
+            return await asyncio.to_thread(self._mail, webhook, message)
+        url = checked_url(webhook.url.removeprefix(CHAT), self._settings)
         port = url.port or {"https": 443, "http": 80}[url.scheme]
         found = await asyncio.get_running_loop().getaddrinfo(url.host, port, type=1)
         addresses = [str(one[4][0]) for one in found]
         check_addresses(url, addresses, self._settings)
-        body = json.dumps(body_of(message), separators=(",", ":"), ensure_ascii=False).encode()
+        said = {"text": in_words(message)} if webhook.told_in_words else body_of(message)
+        body = json.dumps(said, separators=(",", ":"), ensure_ascii=False).encode()
         request = self._http.build_request(
             "POST", url.copy_with(host=addresses[0]), content=body,
             headers={**signature_headers(self._secret(webhook.id), message.id, body), "host": url.netloc.decode()},
@@ -118,6 +145,18 @@ def signature_headers(secret: bytes, id: str, body: bytes, now: float | None = N
         "webhook-id": id, "webhook-timestamp": stamp,
         "webhook-signature": f"v1,{base64.b64encode(signature).decode()}",
     }  # fmt: skip
+
+
+def checked_address(given: Any, settings: ServiceSettings) -> str:
+    """An address that messages may go to: a web address, a chat's, or one of mail if there is a server for it."""
+    if not isinstance(given, str) or not given.startswith(MAIL):
+        chat = CHAT if isinstance(given, str) and given.startswith(CHAT) else ""
+        return chat + str(checked_url(given[len(chat) :] if chat else given, settings))
+    if re.fullmatch(MAIL_ADDRESS, given.removeprefix(MAIL)) is None:
+        raise InputError(f"{given[:80]!r} is not an address of mail.", "Give e.g. mailto:ann@example.org.")
+    if not settings.smtp:
+        raise InputError("no mail server is set up.", f"Set {PREFIX}SMTP, e.g. to smtp://mail.example.org:587.")
+    return given
 
 
 def checked_url(given: Any, settings: ServiceSettings) -> httpx.URL:

@@ -54,7 +54,7 @@ def run_chunks(engine: Engine, chunk: Chunk, replications: int, progress: Progre
     pace = ChunkPacing(even if engine.kind == "dask" else 1, even)
     done: list[tuple[Any, ...]] = []
     ready = 0
-    with _backend(engine) as options:
+    with backend(engine) as options:
         call = delayed(chunk if engine.kind == "dask" else partial(pace.timed, chunk))
         calls = (call(first, count) for first, count in pace.pieces(replications))
         for part in Parallel(return_as="generator", **options)(calls):
@@ -89,7 +89,7 @@ class ChunkPacing:
 
 
 @contextmanager
-def _backend(engine: Engine) -> Iterator[dict[str, object]]:
+def backend(engine: Engine) -> Iterator[dict[str, object]]:
     """Options for joblib; a client to the cluster is open inside the block."""
     if engine.kind == "local":
         yield {"n_jobs": engine.jobs, "backend": "threading"}  # the kernel holds no lock, so threads are enough

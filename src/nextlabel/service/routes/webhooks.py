@@ -17,7 +17,7 @@ from nextlabel.service.models import (
 )
 from nextlabel.service.openapi import problems
 from nextlabel.service.routes.commands import WebhookId
-from nextlabel.service.webhooks import WebhookSender, checked_url, send_trial
+from nextlabel.service.webhooks import WebhookSender, checked_address, send_trial
 
 router = APIRouter(tags=["webhooks"])
 
@@ -28,10 +28,10 @@ router = APIRouter(tags=["webhooks"])
 async def create_webhook(campaign: CampaignId, body: CreateWebhookRequest, request: Request) -> dict[str, Any]:
     """Tell an address what happens from now on. The secret that messages are signed with is shown this once."""
     state, id = app_state(request), campaign
-    url = str(checked_url(body.url, state.settings))
+    url = checked_address(body.url, state.settings)
     made = await to_thread.run_sync(state.webhooks.add, id, url, body.types, body.from_start)
     sender = WebhookSender(state.campaign_service.store, state.settings)
-    return {"webhook": webhook_json(made), "secret": sender.secret_of(made.id)}
+    return {"webhook": webhook_json(made), "secret": sender.secret_of(made)}
 
 
 @router.post("/campaigns/{campaign}/webhooks/{id}/test", responses=problems(404), response_model=TrialResponse)

@@ -11,6 +11,7 @@ from nextlabel.campaign.declaration import LANGUAGES, Offer, bounds, declared, k
 from nextlabel.campaign.rows import CampaignRow
 from nextlabel.campaign.settings import COUNTED
 from nextlabel.errors import InputError
+from nextlabel.money import currency_of
 from nextlabel.web.dashboard.formatting import stamp
 
 #: Characters from which a text has a field of several lines, and of many.
@@ -52,7 +53,7 @@ def _widget(name: str, longest: int) -> Any:
         return "time" if name == "deadline" else "choice"
     if kind(name) is str:
         return "tall" if longest > TALL else "area" if longest > AREA else "text"
-    return {bool: "tick", int: "whole", float: "number", tuple: "lines"}[kind(name)]
+    return "text" if name == "budget" else {bool: "tick", int: "whole", float: "number", tuple: "lines"}[kind(name)]
 
 
 def offered(form: Literal["workers", "terms"], *, changing: bool = False) -> list[str]:
@@ -89,6 +90,8 @@ def read_setting(name: str, text: str) -> Any:
         return read_time(text)
     if kind(name) is tuple:
         return [line.strip() for line in text.splitlines() if line.strip()]
+    if name == "budget" and currency_of(text):
+        return text
     if kind(name) is int:
         return read_whole(text, spoken(name))
     return read_number(text, spoken(name)) if kind(name) is float else text

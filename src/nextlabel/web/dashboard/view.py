@@ -19,6 +19,7 @@ from nextlabel.campaign.states import REASONS
 from nextlabel.campaigns import service
 from nextlabel.campaigns.certificate import Certificate
 from nextlabel.campaigns.guarantees import GuaranteeStatus
+from nextlabel.campaigns.status import cost_of
 from nextlabel.prose import joined, listed
 from nextlabel.service.auth import Rights
 from nextlabel.store.sql import SqlStore
@@ -112,6 +113,7 @@ def campaign_view(
         "by_labels": _by_labels(summary),
         "by_probability": _by_probability(summary),
         "more": _more(certificate),
+        "cost": cost_of(row),
         "imports": dashboard.imports(row),
         "notices": [one for one in row.rules.noticed if rights.sees_workers or one.worker is None],
     }

@@ -49,13 +49,17 @@ function watchForm() {
 
   const answers = () => labels.value.split("\n").filter((line) => line.trim()).length;
   const skill = () => accuracy.value > 0.5 && accuracy.value < 1 ? { accuracy: accuracy.value } : {};
-  const wanted = () => Number(budget.value.replace(/[, ]/g, ""));
+  const price = () => +form.elements.pay_per_label.value * (1 + +form.elements.platform_fee.value);
+  const wanted = () => {
+    const [, before, amount, after] = budget.value.replace(/[, ]/g, "").match(/^([a-z]{2,8})?([\d.]+)([a-z]{2,8})?$/i) || [];
+    return before || after ? Math.floor(amount / price() + 1e-9) : Number(amount);
+  };
 
   function describeBudget() {
     if (!curve) return;
     const U = wanted();
     if (!Number.isFinite(U) || U <= 0) {
-      message.textContent = "Give a whole number of labels.";
+      message.textContent = "Give a whole number of labels, or money and the pay per label (under More).";
       return;
     }
     const last = curve.budgets.at(-1);
@@ -66,6 +70,7 @@ function watchForm() {
     message.textContent = U > last
       ? `${each} labels per item: beyond the curve, ${percent(expected)} or better.`
       : `${each} labels per item: about ${percent(expected)} correct, at most ${percent(most)} if workers are alike and as assumed below.`;
+    if (price()) message.textContent += ` ${U.toLocaleString("en")} labels cost ${(U * price()).toFixed(2)} ${form.elements.currency.value}.`;
     if (curve.scaled) message.textContent += " Computed for 1,000 items and scaled.";
     chart.mark([[at, null, "line-strong", ""], [at, expected, "accent", ""]]);
   }
@@ -127,7 +132,7 @@ function watchForm() {
   labels.addEventListener("input", soon);
   accuracy.addEventListener("input", soon);
   score.addEventListener("change", soon);
-  budget.addEventListener("input", describeBudget);
+  for (const name of ["budget", "pay_per_label", "platform_fee", "currency"]) form.elements[name].addEventListener("input", describeBudget);
   ask();
 
   form.addEventListener("submit", () => {

@@ -22,7 +22,7 @@ from nextlabel.service.app_state import app_state, link_base, link_warning
 from nextlabel.service.auth import CampaignId
 from nextlabel.service.links import link_url, revoke_links
 from nextlabel.service.routes.platforms import bonus_file, hook_url
-from nextlabel.service.webhooks import WebhookSender, checked_url, send_trial
+from nextlabel.service.webhooks import WebhookSender, checked_address, send_trial
 from nextlabel.web.dashboard.access import GuardedRoute, when_refused
 from nextlabel.web.dashboard.formatting import title_of
 from nextlabel.web.dashboard.state import dashboard_state
@@ -198,9 +198,9 @@ def _change_webhooks(request: Request, id: str, form: FormData) -> Response:
         types = [str(one) for one in form.getlist("types")]
         if not types:
             raise InputError("no event is ticked.", "Tick what the address is to be told.")
-        url = str(checked_url(str(form["url"]).strip(), state.settings))
+        url = checked_address(str(form["url"]).strip(), state.settings)
         made = state.webhooks.add(id, url, types, "from_start" in form)
-        secret = WebhookSender(state.campaign_service.store, state.settings).secret_of(made.id)
+        secret = WebhookSender(state.campaign_service.store, state.settings).secret_of(made)
         return _webhooks_page(request, id, done=f"{made.url} is told what happens from now on.", secret=secret)
     else:
         raise InputError("the form does not say what to do.", "Use one of its buttons.")

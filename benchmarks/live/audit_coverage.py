@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.crowd_prior import recorded
-from nextlabel.campaigns.certificate import audited_accuracy
+from nextlabel.crowd.audit import audited_accuracy
 from nextlabel.crowd.fit import fit_crowd
 
 SETS, EACH, ITEMS, REPETITIONS = ("rte", "temp"), 3, 60, 100

@@ -32,7 +32,7 @@ import nextlabel as nl
 from benchmarks.live.http_campaign import Given, HttpCampaign, RunningService
 from nextlabel.arrays import Floats, Ints
 from nextlabel.campaign import crowd_model, rates
-from nextlabel.campaigns.certificate import audited_accuracy
+from nextlabel.crowd.audit import audited_accuracy
 from nextlabel.crowd.fit import CrowdLabels
 from nextlabel.files.labels import read_gold, read_labels
 from nextlabel.kernels.crowd_rollout import draw_arrivals

@@ -93,7 +93,7 @@ _MOVED = {
     "errors": "BusyError ClockError ConflictError FileFormatError GoneError InputError MediaTypeError NextlabelError "
     "NotAllowedError NotFoundError ProblemError SolverError TablesPendingError TokenError TooLargeError "
     "TooManyRequestsError UnavailableError",
-    "results": "Added AddedPredictions Audit AuditItem AuditedAccuracy Backtest Bound BoundFromLabels CampaignStatus "
+    "results": "Added AddedPredictions Audit AuditItem Backtest Bound BoundFromLabels CampaignStatus "
     "Certificate ChangedLabels CrowdReplayed Event ExactResult IndexTable ItemScores LabelTable LearntCrowd "
     "LearntPrior LearntWorker Lease NoTask Plan Rates LabelSummary Receipt Result Skipped Study WorkerReport",
 }

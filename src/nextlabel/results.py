@@ -14,7 +14,7 @@ from nextlabel.campaign.replies import (
     Receipt,
 )
 from nextlabel.campaign.results import GivenLabel, Result
-from nextlabel.campaigns.certificate import AuditedAccuracy, Certificate
+from nextlabel.campaigns.certificate import Certificate
 from nextlabel.campaigns.status import CampaignLinks, CampaignStatus
 from nextlabel.campaigns.worker_reports import WorkerReport
 from nextlabel.crowd.agreement import Agreement
@@ -43,7 +43,6 @@ __all__ = [
     "Agreement",
     "Audit",
     "AuditItem",
-    "AuditedAccuracy",
     "Backtest",
     "Bound",
     "BoundFromLabels",

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from labelled_crowds import recorded
-from nextlabel.campaigns.certificate import audited_accuracy
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.cli.app import run
+from nextlabel.crowd.audit import audited_accuracy
 from nextlabel.crowd.fit import fit_crowd
 from nextlabel.errors import ConflictError, InputError, NotFoundError
 from nextlabel.service.access import create_token
@@ -30,7 +30,7 @@ def test_items_are_drawn_at_random_and_answered(service: CampaignService) -> Non
     assert not {"t0", "t1", "t2", "t3"} & set(items)  # controls are not part of what is audited
     assert service.audits.answer(id, {items[0]: "yes", items[1]: "no"}) == 2
     assert service.audits.answer(id, {items[0]: "no", items[1]: "no"}) == 1
-    assert sorted(service.audits.truths(id).values()) == [0, 0]
+    assert sorted(service.store.row(id).rules.audited.values()) == [0, 0]
     assert sum(one.label is not None for one in service.audits.items(id)) == 2
     outside = next(f"t{k}" for k in range(4, 30) if f"t{k}" not in items)
     for answers, said in (({outside: "yes"}, NotFoundError), ({items[2]: "maybe"}, InputError), ({}, InputError)):
@@ -90,17 +90,72 @@ def test_the_audit_of_any_policy_is_in_its_certificate(service: CampaignService)
     for worker in ("ann", "bob"):
         while lease := service.ask(id, worker):
             service.tell(lease.id, "yes" if rng.random() < 0.7 else "no")
+    results = [one for one in service.results(id) if not one.control]
     service.audits.draw(id, 12)
     truth = {one.task: "yes" if k % 3 else "no" for k, one in enumerate(service.audits.items(id))}
     service.audits.answer(id, truth)
     found = service.certificate(id).audit
-    results = [one for one in service.results(id) if not one.control]
     beliefs = np.array([[1 - r.probability, r.probability][:: 1 if r.label == "yes" else -1] for r in results])
     answers = {k: int(truth[r.task] == "yes") for k, r in enumerate(results) if r.task in truth}
     expected = audited_accuracy(beliefs, answers)
     assert found is not None and expected is not None
     assert (found.audited, found.right) == (12, expected.right)
     assert (found.accuracy, found.low, found.high) == pytest.approx((expected.accuracy, expected.low, expected.high))
+    after = {one.task: one for one in service.results(id)}
+    assert all(after[task].label == said and after[task].source == "audited" for task, said in truth.items())
+    assert {one.task: one.label for one in after.values() if one.task not in truth and not one.control} == {
+        one.task: one.label for one in results if one.task not in truth
+    }
+
+
+def test_what_an_audit_found_wrong_stays_in_the_sample(service: CampaignService) -> None:
+    """Wrong ones that are set right elsewhere would leave right ones alone to be judged by."""
+    id = service.create(simple(), tasks=[{"id": f"t{k}", "text": "x"} for k in range(20)]).id
+    service.audits.draw(id, 5)
+    drawn = [one.task for one in service.audits.items(id)]
+    seq = service.store.row(id).seq
+    for refused in (service.adjudicate, service.set_gold):
+        with pytest.raises(ConflictError, match="Answer it in the audit"):
+            refused(id, {f"t{k}": "yes" for k in range(20)})
+    assert service.store.row(id).seq == seq
+    other = next(f"t{k}" for k in range(20) if f"t{k}" not in drawn)
+    assert service.adjudicate(id, {other: "yes"}) == 1
+
+
+@pytest.mark.parametrize("policy", ["crowd", "okg-pending"])
+def test_items_that_are_added_after_the_draw_are_not_spoken_of_until_more_are_drawn(
+    service: CampaignService, policy: str
+) -> None:
+    def added(first: int, end: int) -> list[dict[str, str]]:
+        return [{"id": f"t{k}", "text": "x"} for k in range(first, end)]
+
+    id = service.create(simple(60, policy=policy), tasks=added(0, 40)).id
+    service.audits.draw(id, 10)
+    first = [one.task for one in service.audits.items(id)]
+    service.audits.answer(id, dict.fromkeys(first, "yes"))
+    before = service.certificate(id).audit
+    service.add_tasks(id, added(40, 240))
+    after = service.certificate(id).audit
+    assert before is not None and after is not None and (before.tasks, after.tasks) == (40, 40)
+    assert (after.accuracy, after.low, after.high) == pytest.approx((before.accuracy, before.low, before.high))
+    with pytest.raises(ConflictError, match="too few of them"):
+        service.audits.draw(id, 1)
+    service.audits.draw(id, 140)
+    drawn = [int(one.task[1:]) for one in service.audits.items(id)]
+    assert [f"t{k}" for k in drawn[:10]] == first and 10 < sum(k < 40 for k in drawn) < 40
+    last = service.certificate(id, wait=True).audit
+    assert last is not None and last.tasks == 40  # those who are answered are of the first draw
+    service.audits.answer(id, {one.task: "yes" for one in service.audits.items(id)})
+    last = service.certificate(id, wait=True).audit
+    assert last is not None and (last.tasks, last.audited) == (240, 150)
+    assert service.verify(id).right
+
+
+def test_half_an_audit_is_a_random_sample_too(service: CampaignService) -> None:
+    id = service.create(simple(), tasks=[{"id": f"t{k}", "text": "x"} for k in range(400)]).id
+    service.audits.draw(id, 200)
+    drawn = [int(one.task[1:]) for one in service.audits.items(id)]
+    assert abs(np.mean(drawn[:100]) - 199.5) < 50
 
 
 def test_from_the_command_line(
@@ -154,4 +209,4 @@ def test_an_expert_answers_in_the_browser_and_the_certificate_follows(tmp_path: 
         with httpx.Client(base_url=service.url, timeout=60, headers={"origin": service.url}) as browser:
             assert browser.post("/sign-in", data={"token": viewer}).status_code == 303
             assert browser.get(f"/campaigns/{id}/audit").status_code == 403
-        assert len(campaigns.audits.truths(id)) == 4
+        assert len(campaigns.store.row(id).rules.audited) == 4

@@ -15,9 +15,9 @@ from live_crowds import LABELS, WORKERS, assert_same, assert_same_as_fresh, mode
 from nextlabel.campaign import crowd_model
 from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.crowd_model import PATIENCE_S, CrowdModel
-from nextlabel.campaigns.certificate import audited_accuracy
 from nextlabel.campaigns.refits import WAITING, BackgroundRefits
 from nextlabel.campaigns.service import CampaignService
+from nextlabel.crowd.audit import audited_accuracy
 from nextlabel.errors import ConflictError, InputError, TablesPendingError
 from nextlabel.store.sql import open_store
 from stores import Clock, opened, service_of_store

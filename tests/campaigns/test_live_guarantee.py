@@ -116,10 +116,26 @@ def test_after_the_freeze_nothing_changes_the_labels_until_they_are_reopened(ser
     with pytest.raises(ConflictError, match="not frozen"):
         guarantees.reopen(id)
     assert guarantees.freeze(id).frozen  # other labels, another draw
+    assert guarantees.record(id).draws == 2
+    finish(service, id)
+    assert ", draw 2 of this campaign;" in guarantees.status(id).sentence
     guarantees.reopen(id)
     with pytest.raises(ConflictError, match="second draw"):
         guarantees.freeze(id)
     assert service.verify(id).right
+
+
+def test_what_an_audit_found_is_known_to_the_guarantee(service: CampaignService, tmp_path: Path) -> None:
+    id = labelled(service, "okg-pending", 0.3)
+    service.audits.draw(id, 20)
+    drawn = [one.task for one in service.audits.items(id)]
+    service.audits.answer(id, {task: truth_of(task) for task in drawn})
+    service.guarantees.freeze(id)
+    assert not {*drawn} & {one.task for one in service.guarantees.items(id)}
+    finish(service, id)
+    results = {one.task: one for one in service.results(id)}
+    assert all((results[task].label, results[task].source) == (truth_of(task), "audited") for task in drawn)
+    assert proved(service.guarantees.record(id).record(), tmp_path).startswith("Checked: At most 10.0%")
 
 
 def test_labels_that_were_drawn_long_ago_are_not_drawn_again(service: CampaignService) -> None:

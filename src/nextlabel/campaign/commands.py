@@ -52,7 +52,7 @@ from nextlabel.campaign.settings import COUNTED, changes_of, check_columns, show
 from nextlabel.campaign.state import CampaignState
 from nextlabel.campaign.states import Reason
 from nextlabel.campaign.transitions import LABELLED, LEASED, after
-from nextlabel.crowd.audit import estimate
+from nextlabel.crowd.audit import Audit, audited_accuracy
 from nextlabel.errors import ClockError, ConflictError, InputError, NotFoundError, TablesPendingError
 from nextlabel.policies.allocation import Allocator, Outlook, Refusal, starting_place
 from nextlabel.policies.by_score import ScoreAllocator
@@ -447,26 +447,27 @@ class Commands:
         target, answers = row.config.stop_at, row.config.answer_type
         if target is None or not row.kept or row.state != "open":
             return
-        gold, beliefs = self.state.pool.tasks.gold[: row.tasks], self.beliefs()
-        asked, truth = gold < 0, np.full(row.tasks, -1)
+        asked, audit = self.state.pool.tasks.gold[: row.tasks] < 0, self.audited()
         if not asked.any():
             return
-        for task, answer in row.rules.audit:
-            truth[task] = answer
-        known = asked & (truth >= 0)
-        expected, name = (
-            float(answers.certainty(beliefs[asked]).mean()),
-            "The workers' agreement (no audit has corrected it)",
-        )
-        if known.any():
-            right = answers.agrees(answers.best(beliefs[known]), truth[known])
-            found = estimate(answers.certainty(beliefs[asked]), known[asked], right, 0.95)
-            expected, name = found.accuracy, f"The audited accuracy ({counted(found.audited, 'item')})"
+        expected = float(answers.certainty(self.beliefs()[asked]).mean())
+        name = "The workers' agreement (no audit has corrected it)"
+        if audit is not None:
+            expected, name = audit.accuracy, f"The audited accuracy ({counted(audit.audited, 'item')})"
         elif self.state.crowd is not None:
             expected = min(expected, self.state.crowd.history[-1][1]) if self.state.crowd.history else expected
         if expected >= target:
             because = f"{name} has reached {expected:.1%}, and the campaign was to stop at {target:.1%}."
             self.record("paused", {"because": because})
+
+    def audited(self) -> Audit | None:
+        """What the audit says of the tasks that were there when it was drawn; None without an answer."""
+        row, of = self.state.row, self.state.row.rules.audit_of
+        audited = {task: answer for task, answer in row.rules.audited.items() if task < of}
+        if not audited:
+            return None
+        gold = np.asarray(self.state.pool.tasks.gold[:of])
+        return audited_accuracy(self.beliefs()[:of], audited, gold, row.config.answer_type)
 
     # What is learnt of the crowd
 

@@ -8,7 +8,7 @@ place, whatever happens to labels; that event voids the certificate.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -49,17 +49,18 @@ class LiveGuarantee:
     sentence: str = ""
 
     @classmethod
-    def of(cls, events: Iterable[Event]) -> LiveGuarantee | None:
-        """The guarantee that events from ``guarantee_drawn`` on lead to."""
-        live: LiveGuarantee | None = None
-        for event in events:
-            if event.kind == "guarantee_drawn":
-                live = cls(event)
-                live.follow(event.data)
-            elif event.kind in ("guarantee_answered", "guarantee_looked") and live is not None:
-                live.follow(event.data)
-            elif event.kind == "guarantee_reopened":
-                live = None
+    def since(cls, first: int, log: Callable[[int, int], Sequence[Event]]) -> LiveGuarantee:
+        """What event ``first``, which froze the labels, and later ones lead to; ``log`` has so many after a number."""
+        live, after = None, first - 1
+        while page := log(after, CHUNK):
+            for event in page:
+                live = cls(event) if live is None else live
+                if event.kind == "guarantee_reopened":  # a moment ago
+                    return live
+                if event.kind.startswith("guarantee_"):
+                    live.follow(event.data)
+            after = page[-1].seq
+        assert live is not None, "the campaign says that labels are frozen"
         return live
 
     def follow(self, data: Mapping[str, Any]) -> None:
@@ -91,7 +92,7 @@ class LiveGuarantee:
             {tasks[task]: names[answer] for task, answer, _ in data["known"]}, data["entropy"], data["frozen_at"],
             data["given"], None, None if crowd is None else hash_of_labels(crowd),
             {tasks[task]: names[answer] for task, answer in self.answers.items()},
-            [[tasks[task] for task in batch] for batch in self.removed], self.look,
+            [[tasks[task] for task in batch] for batch in self.removed], self.look, len(data.get("before", ())) + 1,
         )  # fmt: skip
         promise.start(crowd)
         return promise
@@ -113,14 +114,7 @@ def live_guarantee(campaign: Commands) -> LiveGuarantee:
     first = state.row.rules.guarantee
     if not first:
         raise ConflictError("the labels are not frozen.", _FREEZE)
-    events: list[Event] = []
-    after = first - 1
-    while page := state.log(after, CHUNK):
-        events += [event for event in page if event.kind.startswith("guarantee_")]
-        after = page[-1].seq
-    live = LiveGuarantee.of(events)
-    assert live is not None, "the campaign says that labels are frozen"
-    return live
+    return LiveGuarantee.since(first, state.log)
 
 
 def freeze(
@@ -142,13 +136,14 @@ def freeze(
             f"the campaign has {row.tasks:,} tasks, and labels of 1 to {MOST_ITEMS:,} can be frozen.",
             "Add tasks first, or try again when all are there.",
         )
-    beliefs, gold = campaign.beliefs(), campaign.state.pool.tasks.gold[: row.tasks]
+    beliefs, gold = campaign.beliefs(), campaign.state.pool.tasks.gold[: row.tasks].copy()
+    audited = {task: answer for task, answer in row.rules.audited.items() if gold[task] < 0}
+    gold[list(audited)] = list(audited.values())
     labels = np.where(gold >= 0, gold, config.answer_type.best(beliefs)).astype(int).tolist()
     sure = np.where(gold >= 0, 1.0, config.answer_type.certainty(beliefs)).tolist()
     probability = [round(p, DIGITS) for p in sure]
     known = [
-        [task, int(gold[task]), "adjudicated" if campaign.state.is_adjudicated(task) else "control"]
-        for task in np.flatnonzero(gold >= 0).tolist()
+        [task, int(gold[task]), _how_known(campaign, task, audited)] for task in np.flatnonzero(gold >= 0).tolist()
     ]
     table = ResultTable(
         tuple(keys), tuple(map(config.answer_type.name_of, labels)), np.array(probability), np.asarray(gold >= 0)
@@ -169,6 +164,7 @@ def freeze(
             "these very labels were frozen and drawn before: a second draw of them would void the statement.",
             "Freeze again when labels have changed.",
         )
+    promise.draws = len(drawn) + 1
     terms, place = promise.terms, {task: number for number, task in enumerate(promise.tasks)}
     campaign.record(
         "guarantee_drawn",
@@ -243,6 +239,10 @@ def _next(promise: Guarantee, place: Mapping[str, int], removed: int) -> dict[st
         "certified": promise.certified,
         "sentence": promise.sentences()[0],
     }
+
+
+def _how_known(campaign: Commands, task: int, audited: Container[int]) -> ResultSource:
+    return "audited" if task in audited else "adjudicated" if campaign.state.is_adjudicated(task) else "control"
 
 
 def _given(campaign: Commands) -> list[list[int]]:

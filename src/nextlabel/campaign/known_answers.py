@@ -3,9 +3,12 @@
 A *control question* has an answer that the requester knows; workers get it among the others, so that something is
 learnt of them (``campaign.controls``). An *audit* draws tasks at random whose truth an expert finds out, so that the
 accuracy of the results is known. Drawn are tasks of all that are not control questions, whatever labels they have: so
-the sample says what share of the results is right at any later time, whatever the model believes (``crowd.audit``).
-Further draws add to it. What the expert says is not used for the results. An *adjudicated* item has an answer that the
-requester has set: it is final and teaches who is good, workers get the item no more, and it can be undone.
+the sample says what share of the labels of the tasks that were there is right at any later time, whatever the model
+believes (``crowd.audit``). Further draws add to it: a task has a random number of its own, and the sample is the tasks
+with the smallest ones, so that it stays one when tasks have been added in between. What the expert says replaces the
+item's label in the results and teaches nobody; nor can such an item become a control question or be adjudicated:
+without the items that were found wrong the others would look better than they are. An *adjudicated* item has an answer
+that the requester has set: it is final and teaches who is good, workers get the item no more, and it can be undone.
 """
 
 from __future__ import annotations
@@ -32,6 +35,7 @@ def set_gold(campaign: Commands, answers: Mapping[str, object]) -> int:
     if len(answers) > AT_ONCE:
         raise InputError(f"{len(answers):,} answers are too many at once.", f"Give at most {AT_ONCE:,}.")
     known = _by_task(campaign, answers)
+    _refuse_drawn(campaign, known)
     missing = next((key for key, (task, _) in known.items() if task is None), None)
     if missing is not None:
         raise NotFoundError(f"the campaign has no task {missing[:60]!r}.", _HINT)
@@ -50,8 +54,9 @@ def record_gold(campaign: Commands, answers: list[list[Any]]) -> None:
 
 def adjudicate(campaign: Commands, answers: Mapping[str, object]) -> int:
     """Set the answers of tasks by their ids, all or none: they are final; returns how many are new or corrected."""
-    new = []
-    for key, (task, answer) in _by_task(campaign, answers).items():
+    new, known = [], _by_task(campaign, answers)
+    _refuse_drawn(campaign, known)
+    for key, (task, answer) in known.items():
         if task is None or task.number >= campaign.state.row.tasks:
             raise NotFoundError(f"the campaign has no task {key[:60]!r}.", _HINT)
         adjudicated = campaign.state.is_adjudicated(task.number)
@@ -104,12 +109,19 @@ def draw_audit(campaign: Commands, items: Any, seed: Any = 0) -> int:
     drawn = dict(row.rules.audit)
     if len(drawn) + many > MOST_AUDITED:
         raise InputError(f"an audit has at most {MOST_AUDITED:,} items.", "Draw fewer.")
-    order = np.random.default_rng([row.config.seed, number, len(drawn)]).permutation(row.tasks)
-    free = (int(task) for task in order if int(task) not in drawn)
-    tasks = list(islice((task for task in free if not campaign.state.is_control(task)), many))
+    smallest = np.random.default_rng([row.config.seed, row.rules.audit_seed if drawn else number]).random(row.tasks)
+    free = (task for task in np.argsort(smallest).tolist() if task not in drawn)
+    tasks = list(islice((task for task in free if not campaign.state.is_control(task)), many + 1))
     if many > len(tasks):
         raise ConflictError(f"{many:,} items are to be drawn, and {len(tasks):,} are left.", "Draw fewer.")
-    campaign.record("audit_drawn", {"tasks": sorted(tasks), "seed": number})
+    if len(tasks) > many and drawn and smallest[tasks[many]] < smallest[list(drawn)].max():
+        raise ConflictError(
+            f"items were added since the last draw, and with {many:,} more the sample would have too few of them.",
+            "Draw more at once.",
+        )
+    tasks = tasks[:many]
+    # in the order of the draw, so that the first ones to be answered are a random sample too
+    campaign.record("audit_drawn", {"tasks": tasks, "seed": number})
     return len(drawn) + many
 
 
@@ -134,6 +146,17 @@ def check_drawn(row: CampaignRow) -> None:
     """Refuse to go on without items."""
     if not row.rules.audit:
         raise ConflictError("no items have been drawn for an audit.", "Draw some first.")
+
+
+def _refuse_drawn(campaign: Commands, answers: Mapping[str, tuple[TaskRow | None, int]]) -> None:
+    """Refuse items of an audit."""
+    drawn = dict(campaign.state.row.rules.audit)
+    found = next((key for key, (task, _) in answers.items() if task is not None and task.number in drawn), None)
+    if found is not None:
+        raise ConflictError(
+            f"task {found[:60]!r} was drawn for the audit, which would no longer be a random sample without it.",
+            "Answer it in the audit: that answer replaces its label in the results.",
+        )
 
 
 def _by_task(campaign: Commands, answers: Mapping[str, object]) -> dict[str, tuple[TaskRow | None, int]]:

@@ -33,8 +33,8 @@ TOGETHER = 2000
 
 
 #: Where a label comes from: what the labels say, the known answer of a control question, the requester's
-#: word, or under a guarantee the frozen label or the expert's answer.
-ResultSource = Literal["labels", "control", "adjudicated", "frozen", "expert"]
+#: word, what an audit found, or under a guarantee the frozen label or the expert's answer.
+ResultSource = Literal["labels", "control", "adjudicated", "audited", "frozen", "expert"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,16 +70,17 @@ def results_of(
     """
     answers = row.config.answer_type
     out: list[Result] = []
-    adjudicated = set(row.rules.adjudicated)
+    adjudicated, audited = set(row.rules.adjudicated), row.rules.audited
     for task in tasks:
         if beliefs is None:
             truth, counts = belief(row.config, classes[task.class_number], task.labels, task.node)
         else:
             truth, counts = beliefs[task.number], label_counts(row.config, task.node)
-        if task.gold is not None:
-            truth = answers.known(task.gold)
+        known = audited.get(task.number) if task.gold is None else task.gold
+        if known is not None:
+            truth = answers.known(known)
         best, probability = int(answers.best(truth[None, :])[0]), float(answers.certainty(truth[None, :])[0])
-        source: ResultSource = "labels" if task.gold is None else "control"
+        source: ResultSource = "labels" if known is None else "audited" if task.gold is None else "control"
         if task.number in adjudicated:
             source = "adjudicated"
         if final is not None and task.number in final:

@@ -58,11 +58,12 @@ class Rules:
 
     ``hidden``: tasks after the last one that are in the log, but not published yet. ``predicted``: labels that came
     from models; those of ``dropped_models`` are left out of the results. ``audit``: tasks that were drawn for an audit,
-    each with the expert's answer or ``NOT_ANSWERED``. ``adjudicated``: tasks whose answer the requester has set; like
-    controls they have gold, and unlike them nobody gets them to be tested. ``guarantee``: the event that froze the
-    labels for a guarantee, 0 if they are not frozen. ``turned_away``: how often workers were, and
-    how many different ones (``turned_away_workers``). ``paused_because``: why, if the campaign paused itself.
-    ``hours``: workers and seconds by the hour of the day (``campaign.rates``).
+    each with the expert's answer or ``NOT_ANSWERED``, in the order of the draw, which was made with ``audit_seed``. It
+    is about the first ``audit_of`` tasks, and with all answers about ``audit_next``, those of the last draw.
+    ``adjudicated``: tasks whose answer the requester has set; like controls they have gold, and unlike them nobody gets
+    them to be tested. ``guarantee``: the event that froze the labels for a guarantee, 0 if they are not frozen.
+    ``turned_away``: how often workers were, and how many different ones (``turned_away_workers``). ``paused_because``:
+    why, if the campaign paused itself. ``hours``: workers and seconds by the hour of the day (``campaign.rates``).
     ``noticed``: what the requester should do something about (``campaign.notices``). ``features``: the hash of those
     that were given beside the tasks. ``free``: labels of control questions that count outside of the budget.
     """
@@ -73,6 +74,9 @@ class Rules:
     predicted: int = 0
     dropped_models: tuple[str, ...] = ()
     audit: tuple[tuple[int, int], ...] = ()
+    audit_of: int = 0
+    audit_next: int = 0
+    audit_seed: int = 0
     adjudicated: tuple[int, ...] = ()
     guarantee: int = 0
     turned_away: int = 0
@@ -82,6 +86,11 @@ class Rules:
     noticed: tuple[Notice, ...] = ()
     features: str = ""
     free: int = 0
+
+    @property
+    def audited(self) -> dict[int, int]:
+        """What the expert said of tasks that were drawn for an audit."""
+        return {task: answer for task, answer in self.audit if answer != NOT_ANSWERED}
 
 
 #: Of a campaign before its first event; ``created`` says what holds.

@@ -964,12 +964,16 @@ class CampaignState:
         self.row.rules = replace(self.row.rules, features=event.data["hash"])
 
     def _on_audit_drawn(self, event: Event) -> None:
-        rules = self.row.rules
-        self.row.rules = replace(rules, audit=(*rules.audit, *((task, NOT_ANSWERED) for task in event.data["tasks"])))
+        rules, seed = self.row.rules, event.data["seed"]
+        drawn = (*rules.audit, *((task, NOT_ANSWERED) for task in event.data["tasks"]))
+        of, first = (rules.audit_of, rules.audit_seed) if rules.audit else (self.row.tasks, seed)
+        self.row.rules = replace(rules, audit=drawn, audit_of=of, audit_next=self.row.tasks, audit_seed=first)
 
     def _on_audit_answered(self, event: Event) -> None:
         rules, said = self.row.rules, dict(event.data["answers"])
-        self.row.rules = replace(rules, audit=tuple((task, said.get(task, old)) for task, old in rules.audit))
+        audit = tuple((task, said.get(task, old)) for task, old in rules.audit)
+        of = rules.audit_of if any(answer == NOT_ANSWERED for _, answer in audit) else rules.audit_next
+        self.row.rules = replace(rules, audit=audit, audit_of=of)
 
 
 _FOLLOW: Final[dict[str, Callable[[CampaignState, Event], None]]] = {

@@ -38,7 +38,7 @@ from __future__ import annotations
 import logging
 import math
 from collections import Counter
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from threading import Lock
@@ -47,7 +47,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nextlabel.arrays import Bools, Floats, Ints
+from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.crowd_model import CrowdSnapshot
@@ -60,13 +60,11 @@ from nextlabel.campaign.rates import (
     labels_in_time,
     rate_before_deadline,
 )
-from nextlabel.campaign.results import levels, truths
-from nextlabel.campaign.rows import CampaignRow, TaskRow
-from nextlabel.campaign.settings import CampaignSettings
+from nextlabel.campaign.rows import CampaignRow
 from nextlabel.campaign.state import CampaignState
 from nextlabel.campaigns.jobs import Jobs
-from nextlabel.crowd.answers import Choice, Number
-from nextlabel.crowd.audit import estimate
+from nextlabel.crowd.answers import Number
+from nextlabel.crowd.audit import Audit
 from nextlabel.errors import ConflictError, InputError, UnavailableError
 from nextlabel.notebook import facts_html
 from nextlabel.policies.allocation import Group
@@ -326,67 +324,6 @@ def _seconds(time: float) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class AuditedAccuracy:
-    """``right`` of ``audited`` random items were right: so many of all items are, with a 95% interval."""
-
-    accuracy: float
-    low: float
-    high: float
-    audited: int
-    right: int
-
-
-def audited_accuracy(
-    beliefs: Floats, audited: Mapping[int, int], gold: Ints | None = None, config: CampaignSettings | None = None
-) -> AuditedAccuracy | None:
-    """The accuracy of all tasks, from the true answers of some that were drawn at random: task number to answer.
-
-    Control questions (``gold`` is not negative) are left out: their truth was not found by labels.
-    """
-    if gold is not None and (gold >= 0).any():
-        asked = gold < 0
-        number = np.cumsum(asked) - 1
-        audited = {int(number[task]): answer for task, answer in audited.items() if asked[task]}
-        beliefs = beliefs[asked]
-    if not audited:
-        return None
-    tasks = np.fromiter(audited, dtype=np.int64, count=len(audited))
-    truth = np.fromiter(audited.values(), dtype=np.int64, count=len(audited))
-    known = np.zeros(len(beliefs), dtype=np.bool_)
-    known[tasks] = True
-    answers = Choice(()) if config is None else config.answer_type
-    right = answers.agrees(answers.best(beliefs)[tasks], truth)
-    return _estimated(answers.certainty(beliefs), known, right[np.argsort(tasks)])
-
-
-def audited_by_state(
-    config: CampaignSettings,
-    classes: Sequence[Prior],
-    groups: Mapping[Group, int],
-    audited: Sequence[tuple[TaskRow, int]],
-) -> AuditedAccuracy | None:
-    """The same where workers are taken to be alike: tasks by state, and audited tasks with their true answers."""
-    found = [(task, answer) for task, answer in audited if task.gold is None]
-    if not found:
-        return None
-    others = Counter({group: count for group, count in groups.items() if group[0] >= 0})
-    others.subtract(task.group for task, _ in found)
-    states = [task.group for task, _ in found] + list(others)
-    many = np.array([1] * len(found) + [max(count, 0) for count in others.values()], dtype=np.int64)
-    klass, node, _ = np.array(states, dtype=np.int64).T
-    truth = truths(config, classes, klass, node, levels(config, node))
-    answers = config.answer_type
-    right = answers.agrees(answers.best(truth[: len(found)]), np.array([answer for _, answer in found]))
-    known = np.arange(int(many.sum())) < len(found)
-    return _estimated(np.repeat(answers.certainty(truth), many), known, right)
-
-
-def _estimated(expected: Floats, known: Bools, right: Bools) -> AuditedAccuracy:
-    found = estimate(expected, known, right, LEVEL)
-    return AuditedAccuracy(found.accuracy, found.low, found.high, found.audited, found.right)
-
-
-@dataclass(frozen=True, slots=True)
 class More:
     """With ``labels`` more, a task is worth at most ``upper``, which is ``gain`` more than without."""
 
@@ -419,7 +356,7 @@ class Certificate:
     low: float | None = None
     high: float | None = None
     rests_on: str = IF_ALIKE
-    audit: AuditedAccuracy | None = None
+    audit: Audit | None = None
     forecast: float | None = None
     forecast_low: float | None = None
     forecast_high: float | None = None
@@ -468,7 +405,9 @@ def compute_certificate(campaign_service: CampaignService, id: str, wait: bool =
     if campaign_service.store.row(id).config.knows_workers:
         return _learnt_certificate(campaign_service, id, wait)
 
-    def look(commands: Commands) -> tuple[float, CampaignRow, dict[Group, int], tuple[Prior, ...], Counter[Group]]:
+    def look(
+        commands: Commands,
+    ) -> tuple[float, CampaignRow, dict[Group, int], tuple[Prior, ...], Counter[Group], Audit | None]:
         commands.settle()
         state = commands.state
         lapsed = Counter(state.pool.entries.task[state.unanswered()[1]].tolist())
@@ -478,9 +417,10 @@ def compute_certificate(campaign_service: CampaignService, id: str, wait: bool =
             if klass >= 0:
                 late[klass, node, w] -= 1
                 late[klass, node, min(w + labels, MOST_IN_FLIGHT)] += 1
-        return commands.now, replace(state.row), dict(state.groups()), tuple(state.classes), late
+        row, groups = replace(state.row), dict(state.groups())
+        return commands.now, row, groups, tuple(state.classes), late, commands.audited()
 
-    at, row, groups, priors, late = campaign_service.run(id, look)
+    at, row, groups, priors, late, audit = campaign_service.run(id, look)
     if not groups:
         raise ConflictError("the campaign has no tasks.", "Add tasks first.")
     arrivals, in_time = expected_arrivals(row, at), labels_in_time(row, at)
@@ -505,7 +445,7 @@ def compute_certificate(campaign_service: CampaignService, id: str, wait: bool =
         id, row.seq, at, row.tasks, row.budget, row.spent, row.reserved, row.left, bound.now, most.upper,
         most.upper - bound.now, most.price, bound.ceiling, most.slack, arrivals, more, most.seconds,
         assumes=assumes, curve=tuple(curve), as_of_labels=row.spent,
-        audit=audited_by_state(row.config, priors, groups, campaign_service.audits.tasks(id)),
+        audit=audit,
     )  # fmt: skip
 
 
@@ -516,6 +456,7 @@ class _Crowd:
     at: float
     row: CampaignRow
     crowd: CrowdSnapshot
+    audit: Audit | None
     supply: Supply
     order: Ints  # the crowd's workers as the campaign numbers them
     terms: tuple[object, ...]
@@ -529,7 +470,7 @@ class _Crowd:
             raise ConflictError("the campaign has no tasks.", "Add tasks first.")
         crowd, row = commands.crowd_snapshot(), replace(state.row)
         order = np.array([state.numbers[name] for name in crowd.workers], dtype=np.int64)
-        return cls(commands.now, row, crowd, supply_of(state), order, _terms(state))
+        return cls(commands.now, row, crowd, commands.audited(), supply_of(state), order, _terms(state))
 
     @property
     def to_come(self) -> int:
@@ -574,7 +515,7 @@ def _learnt_certificate(campaign_service: CampaignService, id: str, wait: bool) 
         high=crowd.expected.high,
         rests_on=(error or BY_LABELS if crowd.labels.sum() else NO_LABELS)
         + ("" if crowd.learner is None else BY_LEARNER.format(**crowd.learner)),
-        audit=audited_accuracy(crowd.beliefs, campaign_service.audits.truths(id), crowd.gold, row.config),
+        audit=found.audit,
         forecast=outlook.mean,
         forecast_low=outlook.low,
         forecast_high=outlook.high,

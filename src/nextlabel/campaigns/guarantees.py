@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nextlabel.campaign.events import Event
 from nextlabel.campaign.guarantee import LiveGuarantee, answer, freeze, next_look, reopen
 from nextlabel.campaign.replies import AuditItem
 from nextlabel.campaign.results import ResultSource
@@ -173,12 +172,9 @@ class Guarantees:
     def _live(self, row: CampaignRow) -> LiveGuarantee | None:
         if not row.rules.guarantee:
             return None
-        events: list[Event] = []
-        after = row.rules.guarantee - 1
-        while page := self._store.light_events(row.id, CHUNK, after=after):
-            events += [event for event in page if event.kind.startswith("guarantee_")]
-            after = page[-1].seq
-        return LiveGuarantee.of(events)
+        return LiveGuarantee.since(
+            row.rules.guarantee, lambda after, most: self._store.light_events(row.id, most, after=after)
+        )
 
     def _keys(self, id: str) -> list[str]:
         return [task.key for tasks in self._service.task_chunks(id, CHUNK) for task in tasks]

@@ -472,14 +472,3 @@ class Audits:
             )
             for task, answer in row.rules.audit
         ]
-
-    def truths(self, id: str) -> Mapping[int, int]:
-        """The true answers of audited tasks, by the tasks' numbers; the tasks were drawn at random."""
-        audit = self._store.row(id).rules.audit
-        return {task: answer for task, answer in audit if answer != NOT_ANSWERED}
-
-    def tasks(self, id: str) -> list[tuple[TaskRow, int]]:
-        """Audited tasks with their true answers."""
-        truths = self.truths(id)
-        tasks = self._store.tasks_by_number(id, truths)
-        return [(tasks[number], answer) for number, answer in truths.items()]

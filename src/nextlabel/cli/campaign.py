@@ -757,10 +757,12 @@ def audit(
     written = "" if save is None else f"; written to {save}"
     answer(as_json, fields, f"{counted(len(items), 'item')} drawn, {known:,} answered{written}.")
     if audited is not None and not as_json:
+        new = row.tasks - row.rules.audit_of
         itself = f" The model itself expects {certificate.now:.1%}." if row.config.reward == Accuracy() else ""
         sys.stdout.write(
-            f"{audited.right} of {audited.audited} audited labels are right: {audited.accuracy:.1%} of all "
-            f"items, with a 95% interval from {audited.low:.1%} to {audited.high:.1%}.{itself}\n"
+            f"{audited.right} of {audited.audited} audited labels are right: {audited.accuracy:.1%} of "
+            f"{f'the items but {new:,} that were added since' if new else 'all items'}, with a "
+            f"95% interval from {audited.low:.1%} to {audited.high:.1%}.{itself}\n"
         )
 
 

@@ -21,14 +21,15 @@ model; exact intervals hold at every n, the others approximately. Cost: O(N + n 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import gammaln, stdtrit
 
-from nextlabel.arrays import Bools, Floats
+from nextlabel.arrays import Bools, Floats, Ints
+from nextlabel.crowd.answers import Answer, Choice
 from nextlabel.errors import FileFormatError, InputError
 from nextlabel.files.columns import LabelColumns, cell_text, folded
 from nextlabel.files.labels import ResultTable, read_columns, read_results
@@ -143,6 +144,23 @@ def estimate(e: Floats, known: Bools, right: Bools, level: float, read: tuple[di
     accuracy = min(max(accuracy, low), high)
     ours = float(e.mean()), float(e[known].mean())
     return Audit(accuracy, low, high, level, *ours, N, n, x, method, read)
+
+
+def audited_accuracy(
+    beliefs: Floats, audited: Mapping[int, int], gold: Ints | None = None, answers: Answer | None = None
+) -> Audit | None:
+    """The accuracy of all tasks, from the true answers of some that were drawn at random: task number to answer.
+
+    Tasks with ``gold`` that is not negative are left out: their truth was not found by labels.
+    """
+    answers = Choice(()) if answers is None else answers
+    asked, truth = np.ones(len(beliefs), dtype=np.bool_) if gold is None else gold < 0, np.full(len(beliefs), -1)
+    truth[list(audited)] = list(audited.values())
+    known = asked & (truth >= 0)
+    if not known.any():
+        return None
+    right = answers.agrees(answers.best(beliefs[known]), truth[known])
+    return estimate(answers.certainty(beliefs[asked]), known[asked], right, 0.95)
 
 
 def exact_interval(N: int, n: int, x: int, level: float) -> tuple[float, float]:

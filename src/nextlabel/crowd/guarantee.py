@@ -17,19 +17,8 @@ The rule. Labels are frozen; K items, drawn uniformly without replacement, go to
 labels. c is the largest number with P(H <= c) <= alpha. While more than c audited errors are among the labels that are
 kept, the least certain label goes to the expert too; r - 1 labels that nobody has checked may always stay.
 
-**Theorem 1.** Whatever the labels, their order and the errors, more than eps n labels are wrong in the end with
-probability at most alpha. *Proof.* Number the errors in the order of certainty; which of them are audited is a uniform
-draw. Too many errors stay only if the r-th error that was not audited comes before the (c + 1)-th that was, that is, if
-at most c of the first r + c errors are audited. If there are fewer than r + c errors, add items to make them r + c; the
-event only grows. Its probability is P(H <= c). QED
-
-**Theorem 2 (the order may learn).** The same holds if labels are taken away one by one from the least certain end, and
-each time the rest is ordered again by any function of the data and of the answers for labels taken away, as long as it
-does not know which items were drawn. *Proof.* The whole sequence is then a function of data and truth alone; reverse it
-and apply Theorem 1. QED. ``Order`` below sees those answers and nothing else.
-
-**Theorem 3 (several looks).** With audits K_1 < K_2 < ... along one permutation and allowances c_1, c_2, ... one may
-stop after any look: ``allowed_at_looks`` keeps the chance that any look misses at or below alpha (docs/guarantee.md).
+``docs/guarantee.md`` has the theorems with their proofs: the rule (1), an order that learns from the answers for labels
+taken away and never sees which items were drawn, as ``Order`` below does (2), several looks along one permutation (3).
 
 Guarantee: exact in a finite population, nothing is assumed of workers, models or items. It needs that the expert is
 right (or wrong on at most q n items), that K does not depend on answers, and that labels are frozen before the draw.
@@ -365,6 +354,8 @@ class Guarantee:
     #: Items that the walk has taken away, batch by batch.
     batches: list[list[str]] = field(default_factory=list)
     look: int = 0
+    #: How many draws there were, of labels that changed in between: together they miss with so many times the chance.
+    draws: int = 1
     #: Items that the expert must answer next: first the audit, then the least certain labels, batch by batch.
     to_answer: list[str] = field(default_factory=list)
     _population: _Population | None = None
@@ -514,10 +505,11 @@ class Guarantee:
         share = f"{float(terms.sure):.0%}" if round(float(terms.sure), 2) == float(terms.sure) else sure
         of = "" if terms.of is None else f" that said {terms.of!r} when they were frozen"
         if self.certified:
+            again = f", draw {self.draws} of this campaign" if self.draws > 1 else ""
             out = [
                 f"At most {eps} of the {terms.items:,} labels{of} are wrong ({share} sure; "
-                f"{counted(len(self.answers), 'answer')} by an expert; drawn {self.frozen_at[:10]}; no assumption "
-                "about the workers)."
+                f"{counted(len(self.answers), 'answer')} by an expert; drawn {self.frozen_at[:10]}{again}; no "
+                "assumption about the workers)."
             ]
             if terms.expert_wrong != "0":
                 out.append(f"It allows for an expert who is wrong on at most {float(terms.expert_wrong):.2%} of them.")
@@ -577,6 +569,7 @@ class Guarantee:
             "audits": list(terms.audits),
             "allowed": list(terms.allowed),
             "look": self.look,
+            "draws": self.draws,
             "given": self.given,
             "frozen": self.frozen,
             "frozen_at": self.frozen_at,
@@ -621,7 +614,7 @@ class Guarantee:
             made = cls(
                 terms, tasks, labels, tuple(map(float, probability)), content["known"], content["entropy"],
                 content["frozen_at"], content["given"], content["seed"], content["ordered_by"],
-                content["answers"], content["removed"], content["look"],
+                content["answers"], content["removed"], content["look"], content["draws"],
             )  # fmt: skip
         except (ValueError, KeyError, TypeError) as error:
             raise FileFormatError(f"{path} lacks a part of a guarantee: {error}.", _OWN_FILE) from error

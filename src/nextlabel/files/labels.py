@@ -408,6 +408,10 @@ def read_answers(path: str | os.PathLike[str], task: str = "task", label: str = 
     return answers
 
 
+#: Sources of labels, in files of results, that are no worker's: their truth was told.
+TOLD = frozenset({"control", "adjudicated", "audited", "expert", "known"})
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ResultTable:
     """``tasks`` and ``labels`` as they are spelt, ``probability`` (N,) of each label, ``told`` (N,) where gold was."""
@@ -437,14 +441,15 @@ class ResultTable:
 def read_results(source: Any, *, task: str = "task", label: str = "label") -> ResultTable:
     """Results of a campaign or of ``nextlabel workers``, one row per task: its label and the label's probability.
 
-    An optional column ``gold`` marks the tasks whose truth the method was told; it is empty for all others.
+    An optional column ``gold`` marks the tasks whose truth the method was told; it is empty for all others. So does
+    ``source``, if it says that the label is no worker's (``TOLD``).
     """
     with open_table(source, "results") as table:
         at = find_columns(table, {"task": task, "label": label, "score": "probability"})
         name, places = table.report.name, [at["task"], at["label"], at["score"]]
-        marked = "gold" in table.columns
+        marks = [name for name in ("gold", "source") if name in table.columns]
         results: dict[str, tuple[Any, Any, float, bool]] = {}
-        for batch in table.batches([*places, table.columns.index("gold")] if marked else places):
+        for batch in table.batches([*places, *map(table.columns.index, marks)]):
             for row, *cells in zip(batch.numbers, *batch.columns, strict=True):
                 key, said, p = cell_text(cells[0]), cell_text(cells[1]), probability(cells[2])
                 if not key or not said:
@@ -459,7 +464,9 @@ def read_results(source: Any, *, task: str = "task", label: str = "label") -> Re
                     )
                 if key in results:
                     raise FileFormatError(f"{name} has two rows for task {key!r}.", "Give one row per task.")
-                results[key] = (cell_name(cells[0]), cell_name(cells[1]), p, marked and bool(cell_text(cells[3])))
+                marked = dict(zip(marks, map(cell_text, cells[3:]), strict=True))
+                is_told = bool(marked.get("gold")) or marked.get("source") in TOLD
+                results[key] = (cell_name(cells[0]), cell_name(cells[1]), p, is_told)
     if not results:
         raise FileFormatError(f"{name} has a header and no rows.", "Give one row per task.")
     tasks, labels, p_label, told = zip(*results.values(), strict=True)

@@ -32,12 +32,13 @@ from nextlabel.campaign.replies import Added, AddedFeatures, AddedPredictions, A
 from nextlabel.campaign.results import GivenLabel, Result
 from nextlabel.campaign.states import LONGEST_REASON, Reason, Standing
 from nextlabel.campaign.webhooks import LONGEST_URL, TYPES, Webhook
-from nextlabel.campaigns.certificate import AuditedAccuracy, Certificate, More
+from nextlabel.campaigns.certificate import Certificate, More
 from nextlabel.campaigns.guarantees import GuaranteeStatus
 from nextlabel.campaigns.imports import ImportStatus
 from nextlabel.campaigns.status import AuditLink, CampaignLinks, CampaignStatus, Cost, JoinLink, WorkerLink
 from nextlabel.campaigns.visits import Effect
 from nextlabel.campaigns.worker_reports import WorkerReport
+from nextlabel.crowd.audit import Audit
 from nextlabel.integrations.platforms import PlatformName
 from nextlabel.prose import iso_or_none
 
@@ -492,7 +493,7 @@ CertificateResponse = _model(
     low=_described(float | None, "Of the 95% interval of ``now``, where workers are told apart; null elsewhere"),
     rests_on=_described(str, "What ``now`` rests on, in a sentence"),
     audit=_described(
-        _model(AuditedAccuracy, "The accuracy as audited items correct it, with a 95% interval.") | None,
+        _model(Audit, "The accuracy as audited items correct it, with a 95% interval.") | None,
         "Null without audited items",
     ),
     forecast=_described(float | None, "Expected at the end of the budget, where workers are told apart"),

@@ -226,6 +226,7 @@ def _hardest(
             "said": said.get(task.number, []),
         }
         for task, result in zip(tasks, results, strict=True)
+        if result.source != "audited"
     ]  # fmt: skip
 
 

@@ -1,17 +1,26 @@
 """Where the default rule for equal workers loses, and how its total gap grows.
 
-Cells: priors x tasks x labels per task x labels in flight x deadlines, in an order drawn once, against the index and
-``lagrangian`` (and ``resolve`` at 50 tasks). A cell in which ``auto`` is behind the best other rule by more than the
+Cells: priors x tasks x labels per task x labels in flight x deadlines, against the index and ``lagrangian``, and at 50
+tasks without a deadline against ``resolve``. A cell in which ``auto`` is behind the best other rule by more than the
 paired 95% interval is run again from another seed; the column ``p`` of the second run is one-sided, for Holm's rule.
 Growth: Beta(2, 1), U = 2.4 K, four loads, K = 50 to 3,200, to the bound with a price per arrival.
+
+All of it takes many hours: ``python -m studies.auto FILE.csv --minutes 7`` adds the cells that FILE does not have,
+quick ones first, and stops after so many minutes.
 """
 
 from __future__ import annotations
 
+import argparse
+import csv
+import json
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from itertools import product
 from math import inf, sqrt
+from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,7 +31,7 @@ from nextlabel.beliefs.dirichlet import Dirichlet
 from nextlabel.beliefs.prior import Prior
 from nextlabel.problem.problem import Problem
 from nextlabel.problem.tasks import TaskClass
-from nextlabel.reporting.artifacts import Row
+from nextlabel.reporting.artifacts import Row, manifest, save_png, to_eight_digits
 from nextlabel.reporting.style import drawing, finish, look
 from nextlabel.simulation.study import simulate
 from nextlabel.solve.bound import upper_bound
@@ -39,7 +48,9 @@ PRIORS: dict[str, Prior] = {
 TASKS, RATIOS, LOADS, DEADLINES = (50, 200, 1000), (1.5, 2.4, 5.0), (0.3, 2.0, 8.0, 60.0), (inf, 0.8, 1.3)
 REPLICATIONS, RESOLVES, QUICK_CELLS = 300, 30, 8
 GROWTH, QUICK_GROWTH, LEVEL = (50, 100, 200, 400, 800, 1600, 3200), (50, 100, 200), 0.05
+CELL = ("prior", "tasks", "ratio", "rho", "deadline")
 Cell = tuple[str, int, float, float, float]
+Piece = tuple[str, Cell]
 
 
 def problem(name: str, tasks: int, ratio: float, rho: float, deadline: float) -> Problem:
@@ -49,64 +60,117 @@ def problem(name: str, tasks: int, ratio: float, rho: float, deadline: float) ->
     return Problem((TaskClass(tasks, PRIORS[name]),), budget, rho, 1.0, horizon)
 
 
-def cells(seed: int) -> list[Cell]:
-    """All of them, in the order in which they are run."""
-    every = list(product(PRIORS, TASKS, RATIOS, LOADS, DEADLINES))
-    return [every[k] for k in np.random.default_rng(seed).permutation(len(every))]
+def pieces(config: StudyOptions) -> list[Piece]:
+    """Every cell with its part, in the order in which they are run: those that take long come last."""
+    grid = list(product(PRIORS, TASKS, RATIOS, LOADS, DEADLINES))
+    grid = [grid[k] for k in np.random.default_rng(config.seed).permutation(len(grid))]
+    grid = [cell for cell in grid if config.tasks in (None, cell[1])]
+    grown = product(["Beta(2, 1)"], QUICK_GROWTH if config.quick else GROWTH, [2.4], LOADS, [inf])
+    some = [cell for cell in grid if cell[4] == inf][:QUICK_CELLS] if config.quick else grid
+    against = [cell for cell in grid if cell[1] == TASKS[0] and cell[4] == inf and not config.quick]
+    every = [*(("cells", c) for c in some), *(("growth", c) for c in grown), *(("resolve", c) for c in against)]
+    return sorted(every, key=lambda piece: (piece[0] == "resolve", piece[1][4] < inf, piece[1][3] > 8.0, piece[1][1]))
 
 
 def run(config: StudyOptions, progress: Progress) -> ExperimentOutcome:
-    """Cells first (8 of them, without deadline and ``lagrangian``, if quick), those behind again, then growth."""
-    count, chosen = config.count(REPLICATIONS, REPLICATIONS), cells(config.seed)
-    if config.tasks is not None:
-        chosen = [cell for cell in chosen if cell[1] == config.tasks]
-    if config.quick:
-        chosen = [cell for cell in chosen if cell[4] == inf][:QUICK_CELLS]
+    """All of it (8 cells without a deadline and ``lagrangian``, and three sizes, if quick)."""
     rows: list[Row] = []
-    for k, cell in enumerate(chosen):
-        first = measure("cells", cell, count, config, part(progress, k, 2 * len(chosen)))
-        rows += first
-        if first[0]["behind"] > first[0]["behind_half"]:
-            rows += measure("again", cell, count, replace(config, seed=config.seed + 1000), None)
-    sizes = QUICK_GROWTH if config.quick else GROWTH
-    for k, (K, rho) in enumerate(product(sizes, LOADS)):
-        shown = part(progress, len(sizes) * len(LOADS) + k, 2 * len(sizes) * len(LOADS))
-        rows += measure("growth", ("Beta(2, 1)", K, 2.4, rho, inf), count, config, shown)
-    again = sorted(row["p"] for row in pick(rows, part="again", policy="auto"))
+    every = pieces(config)
+    for k, piece in enumerate(every):
+        rows += settle(piece, config, part(progress, k, len(every)))
+    return ExperimentOutcome(rows, summary(rows))
+
+
+def settle(piece: Piece, config: StudyOptions, progress: Progress | None = None) -> list[Row]:
+    """One cell, and again from another seed if ``auto`` is behind."""
+    rows = measure(*piece, config, progress)
+    if piece[0] != "growth" and rows[0]["behind"] > rows[0]["behind_half"]:
+        again = measure(*piece, replace(config, seed=config.seed + 1000))
+        rows += [{**row, "part": f"{piece[0]} again"} for row in again]
+    return rows
+
+
+def summary(rows: Sequence[Row]) -> Row:
+    """How many cells were run, how many again, and how many are behind after Holm's correction."""
+    ours = [row for row in rows if row["policy"] == "auto" and row["part"] != "growth"]
+    again = sorted(float(row["p"]) for row in ours if row["part"].endswith("again"))
     lost = next((k for k, p in enumerate(again) if p > LEVEL / (len(again) - k)), len(again))
-    return ExperimentOutcome(rows, {"cells": len(chosen), "run_again": len(again), "behind_after_holm": lost})
+    return {
+        "cells": sum(row["part"] == "cells" for row in ours),
+        "against_resolve": sum(row["part"] == "resolve" for row in ours),
+        "of": len(PRIORS) * len(TASKS) * len(RATIOS) * len(LOADS) * len(DEADLINES),
+        "run_again": len(again),
+        "behind_after_holm": lost,
+    }
 
 
-def measure(kind: str, cell: Cell, count: int, config: StudyOptions, progress: Progress | None) -> list[Row]:
+def measure(kind: str, cell: Cell, config: StudyOptions, progress: Progress | None = None) -> list[Row]:
     """Every rule on one cell; ``behind``: what ``auto`` loses to the best other, in percent of the bound."""
     setting = problem(*cell)
-    groups = [(["auto", "index"] if kind == "growth" or config.quick else ["auto", "index", "lagrangian"], count)]
-    if setting.tasks == TASKS[0] and kind != "growth" and not config.quick:
-        groups.append((["auto", "resolve"], RESOLVES))
+    rules = ["auto", "resolve"] if kind == "resolve" else ["auto", "index"]
+    if kind == "cells" and not config.quick:
+        rules.append("lagrangian")
+    replications = config.count(RESOLVES if kind == "resolve" else REPLICATIONS, REPLICATIONS)
     bound = upper_bound(setting, "per-arrival" if kind == "growth" else "scalar")
+    study = simulate(
+        setting, rules, replications=replications, seed=config.seed, engine=config.engine, bound=bound,
+        progress=progress,
+    )  # fmt: skip
+    auto, *others = study.results
+    best = min(others, key=lambda one: float(one.gaps.mean()))
+    loss = 100.0 / bound.value * (auto.gaps - best.gaps)
+    error = float(loss.std(ddof=1)) / sqrt(replications)
     rows: list[Row] = []
-    for rules, replications in groups:
-        study = simulate(
-            setting, rules, replications=replications, seed=config.seed, engine=config.engine, bound=bound,
-            progress=progress,
+    for one in study.results:
+        assert one.gap is not None
+        rows.append(
+            {
+                "part": kind, "prior": cell[0], "tasks": cell[1], "ratio": cell[2], "rho": cell[3],
+                "deadline": cell[4], "policy": one.name, "total_gap": cell[1] * one.gap.mean,
+                "half_width": cell[1] * one.gap.half_width, "gap_percent": 100.0 * one.gap.mean / bound.per_task,
+                "behind": float(loss.mean()), "behind_half": 1.96 * error,
+                "p": float(norm.sf(loss.mean() / error)) if error > 0 else 1.0,
+                "replications": replications, "seed": config.seed,
+            }
         )  # fmt: skip
-        auto, *others = study.results
-        best = min(others, key=lambda one: float(one.gaps.mean()))
-        loss = 100.0 / bound.value * (auto.gaps - best.gaps)
-        error = float(loss.std(ddof=1)) / sqrt(replications)
-        for one in study.results if rules[1] != "resolve" else study.results[1:]:
-            assert one.gap is not None
-            rows.append(
-                {
-                    "part": kind, "prior": cell[0], "tasks": cell[1], "ratio": cell[2], "rho": cell[3],
-                    "deadline": cell[4], "policy": one.name, "total_gap": cell[1] * one.gap.mean,
-                    "half_width": cell[1] * one.gap.half_width, "gap_percent": 100.0 * one.gap.mean / bound.per_task,
-                    "behind": float(loss.mean()), "behind_half": 1.96 * error,
-                    "p": float(norm.sf(loss.mean() / error)) if error > 0 else 1.0,
-                    "replications": replications, "seed": config.seed,
-                }
-            )  # fmt: skip
     return rows
+
+
+def main() -> None:
+    """Add cells to a file, and say in its manifest what they show so far."""
+    parser = argparse.ArgumentParser(prog="python -m studies.auto", description=__doc__)
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--minutes", type=float, default=7.0)
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args()
+    started, begun, config = datetime.now(UTC), perf_counter(), StudyOptions(seed=given.seed)
+    rows = read_rows(given.file)
+    done = {(row["part"], *(row[name] for name in CELL)) for row in rows}
+    for kind, cell in pieces(config):
+        if (kind, *cell) not in done and perf_counter() - begun < 60.0 * given.minutes:
+            rows += to_eight_digits(settle((kind, cell), config))
+            with given.file.open("w", newline="", encoding="utf-8") as stream:
+                writer = csv.DictWriter(stream, list(rows[0]), lineterminator="\n")
+                writer.writeheader()
+                writer.writerows(rows)
+    fields = manifest(
+        command=f"python -m studies.auto {given.file.name} --seed {given.seed}", seed=given.seed, started=started,
+        seconds=perf_counter() - begun, study="auto", **summary(rows),
+    )  # fmt: skip
+    if any(row["part"] == "growth" for row in rows):
+        save_png(draw(rows), given.file.with_suffix(".png"))
+    given.file.with_suffix(".manifest.json").write_text(json.dumps(fields, indent=2) + "\n", encoding="utf-8")
+
+
+def read_rows(file: Path) -> list[Row]:
+    """The rows that a file has, numbers as numbers; none if there is no file."""
+    if not file.exists():
+        return []
+    with file.open(newline="", encoding="utf-8") as stream:
+        rows: list[Row] = list(csv.DictReader(stream))
+    words = {"part", "prior", "policy"}
+    whole = {"tasks", "replications", "seed"}
+    return [{k: v if k in words else int(v) if k in whole else float(v) for k, v in row.items()} for row in rows]
 
 
 def growth_rate(rows: Sequence[Row]) -> float:
@@ -133,3 +197,7 @@ def draw(rows: list[Row]) -> Figure:
             axes.legend(loc="best")
         panels[0, 0].set_ylabel("total gap to the bound, tasks")
         return finish(figure)
+
+
+if __name__ == "__main__":
+    main()

@@ -126,7 +126,7 @@ def beliefs_of(
     recorded: Recorded, drawn: Ints, taken: Ints, features: Features | None = None, readout: str = "workers"
 ) -> Floats:
     """(K, C) probability of each truth by the model of workers, or another read-out of ``LEARNING``."""
-    return learnt_beliefs(collected_labels(recorded, drawn, taken), None, features, recorded.tasks)[readout]
+    return learnt_beliefs(collected_labels(recorded, drawn, taken), None, features, recorded.tasks)[0][readout]
 
 
 def votes_of(recorded: Recorded, drawn: Ints, taken: Ints) -> Floats:

@@ -38,7 +38,7 @@ import numpy as np
 from nextlabel.arrays import Bools, Floats, Ints
 from nextlabel.crowd.crowdlab import activelab, crowdlab
 from nextlabel.crowd.fit import CrowdLabels, fit_crowd
-from nextlabel.crowd.learner import learn_jointly
+from nextlabel.crowd.learner import expected_jointly, learn_jointly
 from nextlabel.crowd.prior import CrowdPrior
 from nextlabel.errors import InputError
 from nextlabel.files.features import Features
@@ -166,12 +166,12 @@ def read_out(
     features: Features | None = None,
     tasks: Sequence[Any] = (),
 ) -> ReadOut:
-    """All read-outs of the same labels; ``expected`` is the mean probability of the answers of ``workers``."""
-    beliefs = learnt_beliefs(labels, prior, features, tasks)
+    """All read-outs of the same labels."""
+    beliefs, expected = learnt_beliefs(labels, prior, features, tasks)
     votes = np.zeros((labels.tasks, labels.answers))
     np.add.at(votes, (labels.task, labels.answer), 1.0)
     right = {name: share_right(some, gold) for name, some in {**beliefs, "majority": votes}.items()}
-    return ReadOut(right, float(beliefs["workers"].max(axis=1).mean()), len(labels.task))
+    return ReadOut(right, expected, len(labels.task))
 
 
 def learnt_beliefs(
@@ -179,13 +179,21 @@ def learnt_beliefs(
     prior: CrowdPrior | None = None,
     features: Features | None = None,
     tasks: Sequence[Any] = (),
-) -> dict[str, Floats]:
-    """(K, C) by read-out: with ``features`` of the ``tasks`` "workers" learns from them too, beside "crowdlab"."""
+) -> tuple[dict[str, Floats], float]:
+    """(K, C) by read-out, and the share of the answers of "workers" that is right by the model's own word.
+
+    With ``features`` of the ``tasks`` "workers" learns from them too, beside "crowdlab".
+    """
     if features is None:
-        return {"workers": fit_crowd(labels, prior=prior).beliefs}
-    fit, taught = learn_jointly(labels, np.full(labels.tasks, -1), features, tasks, prior=prior)
+        beliefs = fit_crowd(labels, prior=prior).beliefs
+        return {"workers": beliefs}, float(beliefs.max(axis=1).mean())
+    none = np.full(labels.tasks, -1)
+    fit, taught = learn_jointly(labels, none, features, tasks, prior=prior)
     chance = np.where(np.isfinite(taught.chance), taught.chance, fit.share)
-    return {"workers": fit.beliefs, "crowdlab": crowdlab(labels, chance)}
+    expected = float(fit.beliefs.max(axis=1).mean())
+    if taught.prior is not None:
+        expected = expected_jointly(fit.beliefs, fit.share, taught.prior, taught.bits, none).mean
+    return {"workers": fit.beliefs, "crowdlab": crowdlab(labels, chance)}, expected
 
 
 def best_answers(scores: Floats) -> Bools:

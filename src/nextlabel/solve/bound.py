@@ -395,7 +395,7 @@ class Bound:
     assumes: str = ALIKE
     #: With workers who differ: what a label of each type costs on top of the price.
     supply_prices: Floats | None = None
-    #: Where crowds were drawn: the confidence with which the value holds.
+    #: Where crowds were drawn: the confidence of the value, an estimate (``solve.crowd.bound``).
     confidence: float | None = None
     #: Priors that stood for those of the tasks, where these were too many (``solve.grouping``); 0 if none did. The gap
     #: then has the error of it in it.

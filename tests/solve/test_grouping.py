@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
@@ -9,10 +11,10 @@ from nextlabel.arrays import Floats
 from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.rewards import Accuracy, Reward, SquaredError, Utility
 from nextlabel.problem.problem import Problem
-from nextlabel.problem.tasks import TaskClass, score_classes
+from nextlabel.problem.tasks import ScoreClasses, TaskClass, score_classes
 from nextlabel.solve import bound as bound_module
 from nextlabel.solve.bound import upper_bound
-from nextlabel.solve.grouping import Grouped, chord_errors, group, mean_errors, scored
+from nextlabel.solve.grouping import Grouped, chord_errors, group, mean_errors, scores_of
 from nextlabel.solve.relaxed import RelaxedProblem
 from nextlabel.solve.truncation import Cut, make_timeline
 from tolerances import ROUNDING
@@ -31,8 +33,9 @@ def some_scores(rng: np.random.Generator, many: int) -> Floats:
     return np.clip(rng.beta(a, b, many), 1e-3, 1 - 1e-3)
 
 
-def sums(problem: Problem, prices: Floats) -> Floats:
+def sums(classes: Sequence[TaskClass], prices: Floats) -> Floats:
     """Single-task values where labels come at once; a task that gets to the end of the lattice is told the truth."""
+    problem = Problem(classes, 10**6)
     return RelaxedProblem(problem, Cut(4, 2, 12), make_timeline(problem)).at(prices)[0]
 
 
@@ -53,7 +56,7 @@ def test_hundreds_of_random_problems_lie_between_their_groups() -> None:
         problem = Problem(score_classes(scores, **shared, threshold=threshold, reward=reward), 10**6)
         prices = np.sort(0.3 * reward.largest * rng.uniform(0, 1, 3) ** 3)[::-1]
         two = grouped(problem, int(np.exp(rng.uniform(0, 4))))
-        value, low, high = (sums(one, prices) for one in (problem, two.lower, two.upper))
+        value, low, high = (sums(one, prices) for one in (problem.classes, two.lower, two.upper))
         scale = problem.tasks * reward.largest
         assert (high + two.above >= value - ROUNDING * scale).all()
         assert (low - two.below <= value + ROUNDING * scale).all()
@@ -124,16 +127,16 @@ def test_scores_that_are_points_of_the_grid_cost_nothing() -> None:
 
 def test_a_family_is_told_from_other_priors() -> None:
     beta = [TaskClass(2, Beta(4 * p, 4 * (1 - p))) for p in (0.7, 0.2)]
-    found = scored(beta)
-    assert found is not None
-    assert (found.p == [0.2, 0.7]).all() and (found.tasks == 2).all() and found.strength == 4.0
-    assert scored([*beta, TaskClass(1, Beta(1, 1))]) is None
-    assert scored([*beta, TaskClass(1, Beta(2, 2), 0.6)]) is None
-    assert scored([*beta, TaskClass(1, Beta(2, 2), reward=Accuracy(2.0))]) is None
+    found = scores_of(beta)
+    assert isinstance(found, ScoreClasses)
+    assert (found.values == [0.7, 0.2]).all() and (found.counts == 2).all() and found.strength == 4.0
+    assert scores_of([*beta, TaskClass(1, Beta(1, 1))]) is None
+    assert scores_of([*beta, TaskClass(1, Beta(2, 2), 0.6)]) is None
+    assert scores_of([*beta, TaskClass(1, Beta(2, 2), reward=Accuracy(2.0))]) is None
     assert group(Problem(beta, 10)) is None
 
 
 def test_one_score_for_all_tasks_is_one_prior() -> None:
     two = grouped(Problem(score_classes(np.full(5, 0.3), strength=2.0), 10), 7)
-    assert len(two.upper.classes) == len(two.lower.classes) == 1
+    assert len(two.upper) == len(two.lower) == 1
     assert two.above == two.below == 0.0

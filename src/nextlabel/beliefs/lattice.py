@@ -105,9 +105,21 @@ def stack_lattices(
         return Lattices(
             lattice.first, lattice.child, lattice.reward[None], lattice.ceiling[None], lattice.prob[None], node_of
         )
-    first, child, _ = simplex(priors[0].answers, depth)
-    reward, ceiling, prob = _arrays(priors, np.asarray(thresholds, dtype=np.float64), rewards, depth)
-    return Lattices(first, child, reward, ceiling, prob, np.arange(first[-1], dtype=np.int64))
+    arrays = _arrays(priors, np.asarray(thresholds, dtype=np.float64), rewards, depth)
+    return stack_arrays(priors[0].answers, depth, *arrays)
+
+
+def rewards_of(prob: Floats, truth: Floats, reward: Reward, depth: int) -> tuple[Floats, Floats, Floats]:
+    """reward, ceiling (B, N) and prob (B, N, J) of beliefs that reach ``reward.ahead`` levels further."""
+    first, child, _ = simplex(prob.shape[-1], depth + reward.ahead)
+    worth, ceiling = reward.values(prob, truth, first, child)
+    return worth, ceiling, prob[:, : worth.shape[1]]
+
+
+def stack_arrays(answers: int, depth: int, reward: Floats, ceiling: Floats, prob: Floats) -> Lattices:
+    """Lattices that are not lumped."""
+    first, child, _ = simplex(answers, depth)
+    return Lattices(first, child, reward, ceiling, np.ascontiguousarray(prob), np.arange(first[-1], dtype=np.int64))
 
 
 def make_lattice(prior: Prior, threshold: float, depth: int, reward: Reward = ACCURACY) -> Lattice:
@@ -133,13 +145,10 @@ def _arrays(
         together.setdefault((type(prior), reward), []).append(k)
     done: list[tuple[Floats, Floats, Floats]] = []
     for (kind, reward), rows in together.items():
-        deep = depth + reward.ahead
-        first, child, _ = simplex(priors[rows[0]].answers, deep)
-        prob, truth = kind.believe_all([priors[k] for k in rows], thresholds[rows], deep)
-        worth, ceiling = reward.values(prob, truth, first, child)
-        done.append((worth, ceiling, prob[:, : worth.shape[1]]))
+        believed = kind.believe_all([priors[k] for k in rows], thresholds[rows], depth + reward.ahead)
+        done.append(rewards_of(*believed, reward, depth))
     if len(done) == 1:
-        return done[0][0], done[0][1], np.ascontiguousarray(done[0][2])
+        return done[0]
     back = np.argsort(np.concatenate([np.array(rows) for rows in together.values()]))
     reward_all, ceiling_all, prob_all = (np.concatenate(part)[back] for part in zip(*done, strict=True))
     return reward_all, ceiling_all, prob_all

@@ -33,8 +33,8 @@ from nextlabel.policies.index import Index
 from nextlabel.policies.registry import make_policy
 from nextlabel.policies.rollout_arrays import AHEAD, FEW_CLASSES
 from nextlabel.problem.problem import Problem, reward_unit
-from nextlabel.problem.tasks import TaskState, prior_of_score, stack_classes
-from nextlabel.solve.grouping import Scored, make_score_grid, same_strength
+from nextlabel.problem.tasks import ScoreClasses, TaskState, prior_of_score, stack_classes
+from nextlabel.solve.grouping import make_score_grid, same_strength
 
 __all__ = ["FEW_CLASSES", "TIED", "check_policy", "ranked_by_grid", "score", "scores_for"]
 
@@ -130,7 +130,7 @@ def score_grid(config: CampaignSettings) -> tuple[Floats, tuple[Prior, ...]]:
     ends = np.array([LEAST_SCORE, 1.0 - LEAST_SCORE])
     strength = None if config.accuracy is not None else config.strength
     pattern = config.class_of(prior_of_score(0.5, strength, config.accuracy))
-    points = make_score_grid(Scored(ends, np.ones(2), pattern, strength, config.accuracy), GRID)
+    points = make_score_grid(ScoreClasses(ends, np.ones(2), pattern, strength, config.accuracy), GRID)
     return points, tuple(prior_of_score(p, strength, config.accuracy) for p in points.tolist())
 
 

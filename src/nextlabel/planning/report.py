@@ -14,7 +14,7 @@ from nextlabel.beliefs.prior import Prior
 from nextlabel.money import Price
 from nextlabel.problem.problem import Problem
 from nextlabel.problem.tables import answers_text
-from nextlabel.problem.tasks import ScoreClasses, TaskClass
+from nextlabel.problem.tasks import TaskClass, patterns
 from nextlabel.reporting.artifacts import Row
 from nextlabel.reporting.report import Report, Table, read_sentences
 from nextlabel.reporting.style import BLUE, GREY, INK, RED, drawing, finish, panel
@@ -363,7 +363,7 @@ def right_means(problem: Problem) -> str:
             "'Right' means that the decision is the task's truth, if workers answer as their channels say and "
             "independently of each other given the truth."
         )
-    classes = problem.classes[:1] if isinstance(problem.classes, ScoreClasses) else problem.classes
+    classes = patterns(problem.classes)
     kinds = list(dict.fromkeys(_meaning(entry) for entry in classes))
     return f"'Right' means that the decision {' or, by the kind of task, '.join(kinds)}."
 

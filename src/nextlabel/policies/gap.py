@@ -34,10 +34,10 @@ from nextlabel.kernels.sweep import new_block, no_deadline, sweep_rows
 from nextlabel.policies.base import Setting
 from nextlabel.policies.rollout_arrays import join_tables
 from nextlabel.problem.problem import Problem, in_units
-from nextlabel.problem.tasks import TaskClass, stack_classes
+from nextlabel.problem.tasks import TaskClass, counts_of, stack_classes
 from nextlabel.solve.bound import Bound
 from nextlabel.solve.deadline import TimedValues, can_be_timed, timed_values
-from nextlabel.solve.relaxed import after_labels, counts_of, no_delay_values
+from nextlabel.solve.relaxed import after_labels, no_delay_values
 from nextlabel.solve.truncation import SETTLED, Cut, make_cut, over_own_lattice, state_columns
 
 #: Arrivals left that are swept at once before the limit is tried.

@@ -74,6 +74,7 @@ from nextlabel.problem.tasks import (
     at_least_0,
     different_rewards,
     number_of_tasks,
+    patterns,
     positive,
     stack_classes,
     whole,
@@ -339,7 +340,8 @@ class Problem:
         classes = self.classes if isinstance(self.classes, ScoreClasses) else tuple(self.classes)
         if not classes:
             raise ProblemError("the problem has no tasks.", "Give --tasks N or a [[tasks]] table with a count.")
-        answers = {2} if isinstance(classes, ScoreClasses) else {c.answers for c in classes}
+        one_of_each = patterns(classes)
+        answers = {c.answers for c in one_of_each}
         if len(answers) > 1:
             raise ProblemError(
                 f"tasks with {' and '.join(str(n) for n in sorted(answers))} answers are mixed.",
@@ -362,8 +364,8 @@ class Problem:
         )
         set_(self, "arrival_rate", _arrival_rate(self.arrival_rate, self.horizon))
         set_(self, "label_cost", at_least_0("label cost", self.label_cost, "Give e.g. --label-cost 0.02."))
-        one_kind = classes[:1] if isinstance(classes, ScoreClasses) else classes
-        set_(self, "workers", check_workers(self.workers, [c.prior for c in one_kind], [c.reward for c in one_kind]))
+        priors = [c.prior for c in one_of_each]
+        set_(self, "workers", check_workers(self.workers, priors, [c.reward for c in one_of_each]))
 
     @classmethod
     def identical(

@@ -30,9 +30,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.beliefs.beta import Beta
-from nextlabel.beliefs.fact import OneCoin
-from nextlabel.beliefs.lattice import Lattice, make_lattice, stack_lattices
+from nextlabel.beliefs.beta import Beta, beta_beliefs
+from nextlabel.beliefs.fact import OneCoin, coin_beliefs
+from nextlabel.beliefs.lattice import Lattice, make_lattice, rewards_of, stack_arrays, stack_lattices
 from nextlabel.beliefs.prior import Prior, number, shown
 from nextlabel.beliefs.rewards import Accuracy, Reward
 from nextlabel.beliefs.simplex import nodes_of
@@ -70,11 +70,6 @@ class TaskClass:
                 "Leave it out: thresholds are for binary answers of unknown reliability.",
             )
         self.reward.check(self.prior.answers)
-
-    @property
-    def weight(self) -> float:
-        """How often a task of this class counts in sums over tasks."""
-        return float(self.count)
 
     @property
     def answers(self) -> int:
@@ -133,7 +128,7 @@ class Groups(NamedTuple):
     @property
     def tasks(self) -> int:
         """K, the number of tasks."""
-        return int(self.members.sum())
+        return round(float(self.members.sum()))
 
     @property
     def in_flight(self) -> int:
@@ -153,7 +148,7 @@ class Groups(NamedTuple):
 def fresh_groups(classes: Sequence[TaskClass]) -> Groups:
     """All tasks of ``classes`` before their first label."""
     none = np.zeros(len(classes), dtype=np.int64)
-    members = np.array([c.count for c in classes], dtype=np.int64)
+    members: Any = classes.counts if isinstance(classes, ScoreClasses) else np.array([c.count for c in classes])
     return Groups(np.arange(len(classes), dtype=np.int64), none, none.copy(), members)
 
 
@@ -278,14 +273,17 @@ def _scores(table: Table, column: str) -> ItemScores:
 
 
 class ScoreClasses(Sequence[TaskClass]):
-    """One class for each different score; all share threshold, reward, and strength or accuracy."""
+    """A class for each score; all share threshold, reward, and strength or accuracy.
+
+    Tasks that stand for others (``solve.grouping``) need not be whole numbers of them.
+    """
 
     __slots__ = ("accuracy", "counts", "pattern", "strength", "values")
 
     def __init__(
-        self, values: Floats, counts: Ints, pattern: TaskClass, strength: float | None, accuracy: float | None
+        self, values: Floats, counts: Ints | Floats, pattern: TaskClass, strength: float | None, accuracy: float | None
     ) -> None:
-        """``pattern`` has the threshold and the reward; its prior and its count do not matter."""
+        """``pattern`` has the threshold, the reward and a prior of the kind; its numbers do not matter."""
         self.values, self.counts, self.pattern = values, counts, pattern
         self.strength, self.accuracy = strength, accuracy
 
@@ -295,16 +293,18 @@ class ScoreClasses(Sequence[TaskClass]):
     @overload
     def __getitem__(self, k: int) -> TaskClass: ...
     @overload
-    def __getitem__(self, k: slice) -> tuple[TaskClass, ...]: ...
-    def __getitem__(self, k: int | slice) -> TaskClass | tuple[TaskClass, ...]:
+    def __getitem__(self, k: slice) -> ScoreClasses: ...
+    def __getitem__(self, k: int | slice) -> TaskClass | ScoreClasses:
         if isinstance(k, slice):
-            return tuple(self._make(self.values[k], self.counts[k]))
+            return self.of(self.values[k], self.counts[k])
         if not -len(self) <= k < len(self):
             raise IndexError(k)
-        return next(self._make(self.values[k : k + 1 or None], self.counts[k : k + 1 or None]))
+        return next(iter(self[k : k + 1 or None]))
 
     def __iter__(self) -> Iterator[TaskClass]:
-        return self._make(self.values, self.counts)
+        for p, n in zip(self.values.tolist(), self.counts.tolist(), strict=True):
+            prior = prior_of_score(p, self.strength, self.accuracy)
+            yield TaskClass(max(math.ceil(n), 1), prior, self.pattern.threshold, self.pattern.reward)
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, tuple):
@@ -325,21 +325,34 @@ class ScoreClasses(Sequence[TaskClass]):
     @property
     def tasks(self) -> int:
         """Number of tasks."""
-        return int(self.counts.sum())
+        return round(float(self.counts.sum()))
+
+    def of(self, values: Floats, counts: Ints | Floats) -> ScoreClasses:
+        """Other scores of the family."""
+        return ScoreClasses(values, counts, self.pattern, self.strength, self.accuracy)
 
     def with_reward(self, reward: Reward) -> ScoreClasses:
         """The same tasks with another reward."""
         pattern = replace(self.pattern, reward=reward)
         return ScoreClasses(self.values, self.counts, pattern, self.strength, self.accuracy)
 
+    def with_strength(self, strength: float) -> ScoreClasses:
+        """The same scores, worth so many labels."""
+        return ScoreClasses(self.values, self.counts, self.pattern, strength, None)
+
+    def stack(self, depth: int) -> Lattices:
+        """The lattices of the scores, one for each."""
+        p, s, reward = self.values, self.strength, self.pattern.reward
+        deep = depth + reward.ahead
+        if s is None:
+            prob, truth = coin_beliefs(p, np.full(len(p), self.accuracy), deep)
+        else:
+            prob, truth = beta_beliefs(s * p, s * (1.0 - p), np.full(len(p), self.pattern.threshold), deep)
+        return stack_arrays(2, depth, *rewards_of(prob, truth, reward, depth))
+
     @property
     def _shared(self) -> tuple[object, ...]:
         return self.strength, self.accuracy, self.pattern.threshold, self.pattern.reward
-
-    def _make(self, values: Floats, counts: Ints) -> Iterator[TaskClass]:
-        threshold, reward = self.pattern.threshold, self.pattern.reward
-        for p, n in zip(values.tolist(), counts.tolist(), strict=True):
-            yield TaskClass(n, prior_of_score(p, self.strength, self.accuracy), threshold, reward)
 
 
 #: A budget that no lattice reaches: the last level keeps its ceiling.
@@ -348,10 +361,29 @@ ENDLESS = 1 << 60
 
 def stack_classes(classes: Sequence[TaskClass], depth: int, budget: int = ENDLESS, *, lumped: bool = True) -> Lattices:
     """The lattices of some classes; as deep as the budget they end. A single one is ``lumped``, or node by node."""
-    stack = stack_lattices(
-        [c.prior for c in classes], [c.threshold for c in classes], [c.reward for c in classes], depth, lumped=lumped
-    )
+    if isinstance(classes, ScoreClasses) and not (lumped and len(classes) == 1):
+        stack = classes.stack(depth)
+    else:
+        priors, thresholds = [c.prior for c in classes], [c.threshold for c in classes]
+        stack = stack_lattices(priors, thresholds, [c.reward for c in classes], depth, lumped=lumped)
     return stack.ended() if depth >= budget else stack
+
+
+def counts_of(classes: Sequence[TaskClass]) -> Floats:
+    """Number of tasks of each class."""
+    counts = classes.counts if isinstance(classes, ScoreClasses) else [c.count for c in classes]
+    return np.array(counts, dtype=np.float64)
+
+
+#: Classes whose beliefs are computed at once, where lattices are small.
+AT_ONCE = 1 << 14
+
+
+def many_lattices(classes: Sequence[TaskClass], depth: int) -> Iterator[tuple[Floats, Lattices]]:
+    """Tasks of each class and lattices, not lumped, of some classes at a time."""
+    for start in range(0, len(classes), AT_ONCE):
+        some = classes[start : start + AT_ONCE]
+        yield counts_of(some), stack_classes(some, depth, lumped=False)
 
 
 def number_of_tasks(classes: Sequence[TaskClass]) -> int:
@@ -359,16 +391,19 @@ def number_of_tasks(classes: Sequence[TaskClass]) -> int:
     return classes.tasks if isinstance(classes, ScoreClasses) else sum(c.count for c in classes)
 
 
+def patterns(classes: Sequence[TaskClass]) -> Sequence[TaskClass]:
+    """Classes with every kind of prior and every reward that some classes have."""
+    return (classes.pattern,) if isinstance(classes, ScoreClasses) else classes
+
+
 def different_rewards(classes: Sequence[TaskClass]) -> list[Reward]:
     """The rewards of some classes, each of them once."""
-    if isinstance(classes, ScoreClasses):
-        return [classes.pattern.reward]
-    return list(dict.fromkeys(c.reward for c in classes))
+    return list(dict.fromkeys(c.reward for c in patterns(classes)))
 
 
 def kinds_of_priors(classes: Sequence[TaskClass]) -> list[str]:
     """The kinds of the priors of some classes, each of them once, in the order of the alphabet."""
-    return sorted({c.prior.kind for c in (classes[:1] if isinstance(classes, ScoreClasses) else classes)})
+    return sorted({c.prior.kind for c in patterns(classes)})
 
 
 def prior_of_score(p: float, strength: float | None, accuracy: float | None) -> Prior:

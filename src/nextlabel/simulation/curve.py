@@ -105,7 +105,7 @@ def sample_tasks(problem: Problem) -> tuple[Problem, int]:
     some: Sequence[TaskClass]
     if isinstance(classes, ScoreClasses):
         order = np.argsort(classes.values, kind="stable")
-        counts = classes.counts[order]
+        counts = classes.counts[order].astype(np.int64)
     else:
         counts = np.array([c.count for c in classes], dtype=np.int64)
         order = np.arange(len(classes))

@@ -43,8 +43,8 @@ from nextlabel.policies.rollout_arrays import (
     no_tables,
 )
 from nextlabel.problem.problem import Problem
-from nextlabel.problem.tasks import TaskClass, prior_of_score, stack_classes
-from nextlabel.solve.grouping import chord_shares, make_score_grid, scored
+from nextlabel.problem.tasks import TaskClass, stack_classes
+from nextlabel.solve.grouping import chord_shares, make_score_grid, rising, scores_of
 from nextlabel.solve.progress import Progress
 from nextlabel.solve.relaxed import on_all_cores
 
@@ -140,26 +140,22 @@ class RankedBy(NamedTuple):
 
 def rank_by(problem: Problem) -> RankedBy:
     """The grid's classes, where there are more scores than it has points, otherwise the problem's own."""
-    scores = scored(problem.classes) if len(problem.classes) > GRID + 1 else None
-    if scores is None:
+    found = scores_of(problem.classes) if len(problem.classes) > GRID + 1 else None
+    if found is None:
         counts = [c.count for c in problem.classes]
         class_of = np.repeat(np.arange(len(problem.classes)), counts).astype(np.int64)
         return RankedBy(problem.classes, class_of, np.zeros(0), OF_CLASS, np.zeros((0, 2)))
-    grid = make_score_grid(scores, GRID)
-    cell = np.clip(np.searchsorted(grid, scores.p, side="right") - 1, 0, len(grid) - 2)
-    share = chord_shares(scores.p, grid[cell], grid[cell + 1])
+    scores = rising(found)
+    grid, p = make_score_grid(scores, GRID), scores.values
+    cell = np.clip(np.searchsorted(grid, p, side="right") - 1, 0, len(grid) - 2)
+    share = chord_shares(p, grid[cell], grid[cell + 1])
     if scores.strength is not None:
-        law, own = BETA, scores.strength * np.column_stack([scores.p, 1.0 - scores.p])
+        law, own = BETA, scores.strength * np.column_stack([p, 1.0 - p])
     else:
         with np.errstate(divide="ignore"):  # certain answers
             sure = float(logit(np.float64(scores.accuracy or 0.5)))
-            law, own = COIN, np.column_stack([logit(scores.p), np.full(len(scores.p), sure)])
-    one, members = scores.pattern, scores.tasks.astype(np.int64)
-    classes = [
-        TaskClass(1, prior_of_score(p, scores.strength, scores.accuracy), one.threshold, one.reward)
-        for p in grid.tolist()
-    ]
-    every = np.repeat(np.arange(len(members)), members)
+            law, own = COIN, np.column_stack([logit(p), np.full(len(p), sure)])
+    every, classes = np.repeat(np.arange(len(p)), scores.counts.astype(np.int64)), scores.of(grid, np.ones(len(grid)))
     return RankedBy(classes, cell[every].astype(np.int64), share[every], law, np.ascontiguousarray(own[every]))
 
 

@@ -49,7 +49,7 @@ from nextlabel.kernels.horizon import backward_above
 from nextlabel.kernels.inputs import make_grid
 from nextlabel.notebook import facts_html
 from nextlabel.problem.problem import Problem, in_units
-from nextlabel.problem.tasks import TaskClass, stack_classes
+from nextlabel.problem.tasks import TaskClass, counts_of, many_lattices, stack_classes
 from nextlabel.solve.grouping import MANY_CLASSES, group
 from nextlabel.solve.per_arrival import (
     FINISH,
@@ -63,7 +63,7 @@ from nextlabel.solve.per_arrival import (
 )
 from nextlabel.solve.price_search import Optimum, first_prices, minimise
 from nextlabel.solve.progress import Progress, part
-from nextlabel.solve.relaxed import RelaxedProblem, chunks, counts_of, highest_price, no_delay_edge
+from nextlabel.solve.relaxed import RelaxedProblem, highest_price, no_delay_edge
 from nextlabel.solve.truncation import (
     CAP_TOLERANCE,
     CAPS,
@@ -479,8 +479,9 @@ def _search(
     if grouped is None:
         return *_search_one(problem, prices, charge_all, cap, flight, progress), 0
     rest = (prices, charge_all, cap, flight)
-    best, cut, lam, off, scale = _search_one(grouped.upper, *rest, part(progress, 0, 2), MANY_TOLERANCE)
-    low, _, _, _, _ = _search_one(grouped.lower, *rest, part(progress, 1, 2), MANY_TOLERANCE)
+    upper, lower = (replace(problem, classes=classes) for classes in (grouped.upper, grouped.lower))
+    best, cut, lam, off, scale = _search_one(upper, *rest, part(progress, 0, 2), MANY_TOLERANCE)
+    low, _, _, _, _ = _search_one(lower, *rest, part(progress, 1, 2), MANY_TOLERANCE)
     value = best.value + grouped.above
     best = Optimum(best.price, value, min(low.lower - grouped.below, value), best.slack)
     return best, cut, lam, off, scale, grouped.priors
@@ -508,7 +509,6 @@ def _holds(value: float, lower: float, price: float, prices: Floats) -> bool:
 
 
 def _nothing_to_buy(problem: Problem) -> Searched:
-    roots = ((counts_of(some), stack_classes(some, 1).reward[:, 0]) for some in chunks(problem.classes))
-    value = sum(float(counts @ reward) for counts, reward in roots)
+    value = sum(float(counts @ roots.reward[:, 0]) for counts, roots in many_lattices(problem.classes, 0))
     off = error_budget(problem, 0, 0) + 8.0 * EPS * abs(value)
     return Optimum(0.0, value, value, 0.0), Cut(1, 1, 1), np.zeros(0), off, abs(value), 0

@@ -24,32 +24,27 @@ matter, and looser with a short horizon. Cost: one pass over the classes for all
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from math import inf
 
 import numpy as np
 from scipy.special import pdtrc
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.beliefs.simplex import deepest, simplex
+from nextlabel.beliefs.simplex import deepest
 from nextlabel.problem.problem import Problem, in_units, refuse_workers
-from nextlabel.problem.tasks import LARGEST, ScoreClasses, stack_classes
-from nextlabel.solve.grouping import group, score_beliefs, scored
+from nextlabel.problem.tasks import LARGEST, fresh_groups, many_lattices
+from nextlabel.solve.grouping import group
+from nextlabel.solve.present_bound import NoDelaySums
 from nextlabel.solve.price_search import PriceLines, fine_prices, refine_corners, trace
 from nextlabel.solve.progress import Progress
-from nextlabel.solve.relaxed import RelaxedProblem, chunks, counts_of
-from nextlabel.solve.truncation import Cut, expected_given, make_timeline, no_delay_depth
+from nextlabel.solve.truncation import expected_given, no_delay_depth
 
 #: Prices of the grid, for few classes and for many.
 PRICES, FEW_PRICES, MANY = 200, 64, 256
 REFINEMENTS = 2
 #: A bound that is so much below a target reaches it.
 ROUNDING = 1e-12
-#: Arrivals that nobody waits for.
-MANY_ARRIVALS = 1_000_000_000
-#: Scores whose beliefs are computed at once.
-AT_ONCE = 1 << 14
 #: Labels of one task that are looked at, for few classes: low prices buy many.
 DEEP = 256
 #: ... and for many.
@@ -100,14 +95,12 @@ def bound_curve(problem: Problem, progress: Progress | None = None) -> BoundCurv
     grouped = group(problem, least=MANY)
     above = 0.0
     if grouped is not None:
-        problem, above = grouped.upper, grouped.above
+        problem, above = replace(problem, classes=grouped.upper), grouped.above
     few = len(problem.classes) <= MANY
     depth = min(no_delay_depth(problem), NOT_SO_DEEP)
     if few:
         depth = max(no_delay_depth(problem), min(DEEP, problem.budget, deepest(problem.answers)))
-    # With so many arrivals every task is worth what it is without delay.
-    endless = replace(problem, budget=MANY_ARRIVALS, arrival_rate=1.0, horizon=inf)
-    sums = RelaxedProblem(endless, Cut(1, 1, depth), make_timeline(endless))
+    sums = NoDelaySums(problem.classes, fresh_groups(problem.classes), depth, label_cost=problem.label_cost)
     lines = trace(sums, fine_prices(sums.top, PRICES if few else FEW_PRICES), progress)
     lines = refine_corners(sums, lines, REFINEMENTS if few else 0, 0.0)
     lines.sums[0] += above
@@ -119,8 +112,7 @@ def overlap_values(problem: Problem, labels: Ints) -> Floats:
     """Value per task of giving every task exactly m labels, m in ``labels``: E[R after m labels] - c m."""
     most = int(labels.max())
     total = np.zeros(most + 1)
-    for counts, reward, _, prob in many_lattices(problem, most):
-        first, child, _ = simplex(problem.answers, most)
+    for counts, (first, child, reward, _, prob, _) in many_lattices(problem.classes, most):
         mass = np.zeros(reward.shape)
         mass[:, 0] = 1.0
         for m in range(most + 1):
@@ -134,22 +126,4 @@ def overlap_values(problem: Problem, labels: Ints) -> Floats:
 
 def ceiling_value(problem: Problem) -> float:
     """Value per task if the truth of every task were told."""
-    return sum(float(counts @ ceiling[:, 0]) for counts, _, ceiling, _ in many_lattices(problem, 0)) / problem.tasks
-
-
-def many_lattices(problem: Problem, depth: int) -> Iterator[tuple[Floats, Floats, Floats, Floats]]:
-    """Tasks of each class, and R, ceiling (B, N) and prob (B, N, J), for B classes at a time."""
-    if isinstance(problem.classes, ScoreClasses):
-        found = scored(problem.classes)
-        assert found is not None
-        reward = found.pattern.reward
-        first, child, _ = simplex(2, depth + reward.ahead)
-        for start in range(0, len(found.p), AT_ONCE):
-            here = slice(start, start + AT_ONCE)
-            prob, truth = score_beliefs(found, found.p[here], depth + reward.ahead)
-            worth, ceiling = reward.values(prob, truth, first, child)
-            yield found.tasks[here], worth, ceiling, prob
-        return
-    for some in chunks(problem.classes):
-        lattices = stack_classes(some, depth, lumped=False)
-        yield counts_of(some), lattices.reward, lattices.ceiling, lattices.prob
+    return sum(float(counts @ one.ceiling[:, 0]) for counts, one in many_lattices(problem.classes, 0)) / problem.tasks

@@ -32,59 +32,30 @@ grid has points.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from math import ceil
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import betainc, betaln, digamma, expit, logit, polygamma
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.beliefs.beta import Beta, beta_beliefs
-from nextlabel.beliefs.fact import OneCoin, coin_beliefs
+from nextlabel.beliefs.beta import Beta
+from nextlabel.beliefs.fact import OneCoin
 from nextlabel.beliefs.prior import EPS
 from nextlabel.beliefs.rewards import Accuracy
 from nextlabel.problem.problem import Problem
-from nextlabel.problem.tasks import ScoreClasses, TaskClass, prior_of_score
+from nextlabel.problem.tasks import ScoreClasses, TaskClass, counts_of
 
 #: Strengths that differ by less than this share are one: s p + s (1 - p) is s up to rounding.
 SAME = 1e-12
 
 
-class Scored(NamedTuple):
-    """Different scores, rising, with the tasks that have each; ``pattern`` has the threshold and the reward."""
-
-    p: Floats
-    tasks: Floats
-    pattern: TaskClass
-    strength: float | None
-    accuracy: float | None
-
-    @property
-    def total(self) -> float:
-        """K."""
-        return float(self.tasks.sum())
-
-
-def scored(classes: Sequence[TaskClass]) -> Scored | None:
-    """The scores that the classes stand for, None if they are no such family."""
+def scores_of(classes: Sequence[TaskClass]) -> ScoreClasses | None:
+    """The scores that the classes stand for, in their order; None if they are no such family."""
     if isinstance(classes, ScoreClasses):
-        order = np.argsort(classes.values)
-        tasks = classes.counts[order].astype(np.float64)
-        return Scored(classes.values[order], tasks, classes.pattern, classes.strength, classes.accuracy)
-    found = scores_of(classes)
-    if found is None:
-        return None
-    order = np.argsort(found.p)
-    return found._replace(p=found.p[order], tasks=found.tasks[order])
-
-
-def scores_of(classes: Sequence[TaskClass]) -> Scored | None:
-    """The scores of plain classes in their own order, None if they are no such family."""
+        return classes
     one = classes[0]
     if any(c.threshold != one.threshold or c.reward != one.reward for c in classes):
         return None
-    tasks = np.array([c.weight for c in classes])
     strength: float | None = None
     accuracy: float | None = None
     if isinstance(one.prior, OneCoin):
@@ -99,20 +70,18 @@ def scores_of(classes: Sequence[TaskClass]) -> Scored | None:
         return None
     if len(p) < len(classes):
         return None
-    return Scored(p, tasks, one, strength, accuracy)
+    return ScoreClasses(p, counts_of(classes), one, strength, accuracy)
+
+
+def rising(scores: ScoreClasses) -> ScoreClasses:
+    """The same in the order of the scores."""
+    order = np.argsort(scores.values)
+    return scores.of(scores.values[order], scores.counts[order])
 
 
 def same_strength(prior: Beta, strength: float) -> bool:
     """Whether a Beta prior has that strength, up to rounding."""
     return abs(prior.alpha + prior.beta - strength) <= SAME * strength
-
-
-def score_beliefs(scores: Scored, p: Floats, depth: int) -> tuple[Floats, Floats]:
-    """Answer and truth probabilities (B, N, 2) of tasks with the scores p."""
-    if scores.strength is None:
-        return coin_beliefs(p, np.full(len(p), scores.accuracy), depth)
-    s = scores.strength
-    return beta_beliefs(s * p, s * (1.0 - p), np.full(len(p), scores.pattern.threshold), depth)
 
 
 #: What the plan pays has a second moment of at most 3 D^2, D the most that labels can add to a task.
@@ -204,9 +173,9 @@ LEAST_ROOT = 0.05
 POINTS = 20_001
 
 
-def make_score_grid(scores: Scored, cells: int | None = None) -> Floats:
+def make_score_grid(scores: ScoreClasses, cells: int | None = None) -> Floats:
     """Points that rise from the least score to the largest; ``cells`` of them fewer one, or as many as are needed."""
-    least, largest = float(scores.p[0]), float(scores.p[-1])
+    least, largest = float(scores.values[0]), float(scores.values[-1])
     if least == largest:
         return np.array([least])
     if scores.strength is None:
@@ -231,94 +200,54 @@ MANY_CLASSES = 4096
 LEAST_SHARE = 1e-12
 
 
-@dataclass(frozen=True, slots=True)
-class SharedClass(TaskClass):
-    """A point of the grid, for which ``share`` tasks count, a whole number or not."""
-
-    share: float = 1.0
-
-    @property
-    def weight(self) -> float:
-        """How often a task of this class counts in sums over tasks."""
-        return self.share
-
-
-class AroundScores(NamedTuple):
-    """Tasks at the points of a grid and at the mean of each cell, and what to add to one and to take off the other."""
-
-    grid: Floats
-    at_ends: Floats
-    mean: Floats
-    members: Floats
-    above: float
-    below: float
-
-
 class Grouped(NamedTuple):
-    """Two problems around one, and what to add to one and to take off the other."""
+    """The points of a grid and the means of its cells, with the tasks they stand for; what to add to one and take off
+    the other."""
 
-    upper: Problem
-    lower: Problem
+    upper: ScoreClasses
+    lower: ScoreClasses
     above: float
     below: float
 
     @property
     def priors(self) -> int:
         """Different priors of the larger problem."""
-        return max(len(self.upper.classes), len(self.lower.classes))
+        return max(len(self.upper), len(self.lower))
 
 
 def group(problem: Problem, cells: int | None = None, least: int = MANY_CLASSES) -> Grouped | None:
-    """The problems, if there are more than ``least`` classes, of one family; ``cells`` of the grid, else by need."""
-    if len(problem.classes) <= least or problem.workers:
+    """Classes in place of more than ``least`` of one family; ``cells`` of the grid, else by need."""
+    found = scores_of(problem.classes) if len(problem.classes) > least and not problem.workers else None
+    if found is None:
         return None
-    scores = scored(problem.classes)
-    if scores is None:
-        return None
-    around = group_scores(scores, make_score_grid(scores, cells))
-    return Grouped(
-        problem_of(problem, scores, around.grid, around.at_ends),
-        problem_of(problem, scores, around.mean, around.members),
-        around.above,
-        around.below,
-    )
+    scores = rising(found)
+    return group_scores(scores, make_score_grid(scores, cells))
 
 
-def group_scores(scores: Scored, grid: Floats) -> AroundScores:
+def group_scores(scores: ScoreClasses, grid: Floats) -> Grouped:
     """The tasks around those with these scores, which lie between the ends of the grid."""
+    p, tasks, s = scores.values, scores.counts.astype(np.float64), scores.strength
+    total = float(tasks.sum())
     if len(grid) == 1:
-        total = np.array([scores.total])
-        return AroundScores(grid, total, grid, total, 0.0, 0.0)
-    cell = np.clip(np.searchsorted(grid, scores.p, side="right") - 1, 0, len(grid) - 2)
-    share = chord_shares(scores.p, grid[cell], grid[cell + 1])
-    at_ends = _sums(cell, scores.tasks * share, len(grid)) + _sums(cell + 1, scores.tasks * (1.0 - share), len(grid))
-    members = _sums(cell, scores.tasks, len(grid) - 1)
-    occupied = members > 0
+        one = scores.of(grid, np.array([total]))
+        return Grouped(one, one, 0.0, 0.0)
+    cell = np.clip(np.searchsorted(grid, p, side="right") - 1, 0, len(grid) - 2)
+    share = chord_shares(p, grid[cell], grid[cell + 1])
+    at_ends = _sums(cell, tasks * share, len(grid)) + _sums(cell + 1, tasks * (1.0 - share), len(grid))
+    members = _sums(cell, tasks, len(grid) - 1)
+    occupied, wanted = members > 0, at_ends > LEAST_SHARE
     mean = 0.5 * (grid[:-1] + grid[1:])
-    mean[occupied] = _sums(cell, scores.tasks * scores.p, len(grid) - 1)[occupied] / members[occupied]
+    mean[occupied] = _sums(cell, tasks * p, len(grid) - 1)[occupied] / members[occupied]
     above = below = 0.0
-    if scores.strength is not None:
-        above = float(scores.tasks @ chord_errors(scores.pattern, scores.strength, scores.p, grid, cell))
-        rows = scores.tasks * mean_errors(scores.pattern, scores.strength, scores.p, mean, cell)
+    if s is not None:
+        above = float(tasks @ chord_errors(scores.pattern, s, p, grid, cell))
+        rows = tasks * mean_errors(scores.pattern, s, p, mean, cell)
         below = float(np.minimum(*(_sums(cell, row, len(grid) - 1) for row in rows)).sum())
     # Sums are rounded: a task counts, or its score stands, by so much too little or too much.
-    steep = 2.0 + (scores.strength or 1.0) ** 0.5
-    rounded = 4.0 * EPS * scores.total * len(scores.p) * steep * scores.pattern.reward.largest
-    return AroundScores(grid, at_ends, mean[occupied], members[occupied], above + rounded, below + rounded)
+    rounded = 4.0 * EPS * total * len(p) * (2.0 + (s or 1.0) ** 0.5) * scores.pattern.reward.largest
+    upper, lower = scores.of(grid[wanted], at_ends[wanted]), scores.of(mean[occupied], members[occupied])
+    return Grouped(upper, lower, above + rounded, below + rounded)
 
 
 def _sums(cell: Ints, values: Floats, cells: int) -> Floats:
     return np.asarray(np.bincount(cell, values, cells), dtype=np.float64)
-
-
-def problem_of(problem: Problem, scores: Scored, p: Floats, tasks: Floats) -> Problem:
-    """The problem with ``tasks`` tasks of each score."""
-    one = scores.pattern
-    classes = tuple(
-        SharedClass(
-            max(ceil(share), 1), prior_of_score(x, scores.strength, scores.accuracy), one.threshold, one.reward, share
-        )
-        for x, share in zip(p.tolist(), tasks.tolist(), strict=True)
-        if share > LEAST_SHARE
-    )
-    return replace(problem, classes=classes)

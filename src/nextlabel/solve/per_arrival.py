@@ -47,9 +47,9 @@ from nextlabel.errors import ProblemError, TooLargeError
 from nextlabel.kernels.inputs import Edge, Grid, Lattices, Steps, make_grid
 from nextlabel.kernels.priced import Batches, Plan, backward, forward
 from nextlabel.problem.problem import Problem, in_units, refuse_workers
-from nextlabel.problem.tasks import Groups, check_groups, stack_classes, whole
+from nextlabel.problem.tasks import Groups, check_groups, counts_of, stack_classes, whole
 from nextlabel.solve.progress import Progress
-from nextlabel.solve.relaxed import after_labels, counts_of, no_delay_edge, no_delay_values
+from nextlabel.solve.relaxed import after_labels, no_delay_edge, no_delay_values
 from nextlabel.solve.truncation import Cut, Timeline, arrival_chances, differences, make_cut, state_columns
 
 #: Steps remembered; the least decrease, as a share of what the slope promises, that is taken; halvings at most.

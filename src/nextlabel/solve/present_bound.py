@@ -32,7 +32,7 @@ still take off. Cost: some hundred sweeps over the lattices, whatever the number
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import inf
 from time import perf_counter
@@ -46,16 +46,23 @@ from nextlabel.beliefs.simplex import MOST_NODES, deepest, nodes_of, simplex
 from nextlabel.errors import ProblemError
 from nextlabel.kernels.inputs import Lattices
 from nextlabel.kernels.no_delay import no_delay_sums
-from nextlabel.problem.tasks import Groups, TaskClass, check_groups, prior_of_score, stack_classes, whole
-from nextlabel.solve.grouping import Scored, group_scores, make_score_grid, score_beliefs, scores_of
+from nextlabel.problem.tasks import (
+    Groups,
+    ScoreClasses,
+    TaskClass,
+    check_groups,
+    fresh_groups,
+    many_lattices,
+    stack_classes,
+    whole,
+)
+from nextlabel.solve.grouping import Grouped, group_scores, make_score_grid, scores_of
 from nextlabel.solve.price_search import PriceLines, fine_prices, minimise, refine, refine_corners, trace
 from nextlabel.solve.progress import Progress
 from nextlabel.solve.relaxed import on_all_cores
 
 #: Priors from which tasks are grouped, and priors that stand for them, over all levels and for each at least.
 MANY_PRIORS, PRIORS, LEAST_PRIORS = 1000, 1200, 64
-#: Scores whose rewards are computed at once.
-SCORES_AT_ONCE = 100_000
 
 
 class GroupedTasks(NamedTuple):
@@ -79,75 +86,47 @@ def group_present(classes: Sequence[TaskClass], groups: Groups) -> GroupedTasks 
         return None
     families = [*_families(found, entry, groups)]
     cells = max(PRIORS // len(families), LEAST_PRIORS)
-    upper: list[tuple[Scored, Floats, Floats]] = []
-    lower: list[tuple[Scored, Floats, Floats]] = []
-    above = below = now = ceiling = 0.0
+    around: list[Grouped] = []
+    now = ceiling = 0.0
     for scores in families:
-        worth = _worth(scores)
-        now, ceiling = now + worth[0], ceiling + worth[1]
-        if len(scores.p) <= cells:
-            upper.append((scores, scores.p, scores.tasks))
-            lower.append((scores, scores.p, scores.tasks))
+        for tasks, roots in many_lattices(scores, 0):
+            now, ceiling = now + float(tasks @ roots.reward[:, 0]), ceiling + float(tasks @ roots.ceiling[:, 0])
+        if len(scores) <= cells:
+            around.append(Grouped(scores, scores, 0.0, 0.0))
             continue
         grid = make_score_grid(scores)
-        around = group_scores(scores, grid if len(grid) <= cells + 1 else make_score_grid(scores, cells))
-        upper.append((scores, around.grid, around.at_ends))
-        lower.append((scores, around.mean, around.members))
-        above, below = above + around.above, below + around.below
-    return GroupedTasks(_placed(upper), _placed(lower), above, below, now, ceiling)
+        around.append(group_scores(scores, grid if len(grid) <= cells + 1 else make_score_grid(scores, cells)))
+    upper, lower, above, below = zip(*around, strict=True)
+    return GroupedTasks(_placed(upper), _placed(lower), sum(above), sum(below), now, ceiling)
 
 
-def _families(found: Scored, entry: Ints, groups: Groups) -> list[Scored]:
+def _families(found: ScoreClasses, entry: Ints, groups: Groups) -> Iterator[ScoreClasses]:
     """The scores of the tasks after their labels, those of one family together."""
     level = groups.levels(2)
     counts = simplex(2, int(level.max()))[2]
     zeros, ones = counts[groups.node].T
-    p, members = found.p[entry], groups.members.astype(np.float64)
-    if found.strength is None:
+    p, s, members = found.values[entry], found.strength, groups.members.astype(np.float64)
+    if s is None:
         assert found.accuracy is not None
         with np.errstate(divide="ignore"):
             after = expit(logit(p) + (ones - zeros) * logit(found.accuracy))
-        return [_different(found, after, members, None)]
-    families = []
+        yield _different(found, after, members)
+        return
     for m in np.unique(level):
         here = level == m
-        after = (found.strength * p[here] + ones[here]) / (found.strength + m)
-        families.append(_different(found, after, members[here], found.strength + float(m)))
-    return families
+        after = (s * p[here] + ones[here]) / (s + m)
+        yield _different(found.with_strength(s + float(m)), after, members[here])
 
 
-def _different(found: Scored, p: Floats, members: Floats, strength: float | None) -> Scored:
+def _different(family: ScoreClasses, p: Floats, members: Floats) -> ScoreClasses:
     different, place = np.unique(p, return_inverse=True)
-    tasks = np.asarray(np.bincount(place, members), dtype=np.float64)
-    return Scored(different, tasks, found.pattern, strength, found.accuracy)
+    return family.of(different, np.asarray(np.bincount(place, members), dtype=np.float64))
 
 
-def _worth(scores: Scored) -> tuple[float, float]:
-    """Sums over the tasks of R and of the ceiling."""
-    reward = scores.pattern.reward
-    first, child, _ = simplex(2, reward.ahead)
-    total = np.zeros(2)
-    for start in range(0, len(scores.p), SCORES_AT_ONCE):
-        here = slice(start, start + SCORES_AT_ONCE)
-        prob, truth = score_beliefs(scores, scores.p[here], reward.ahead)
-        values, ceiling = reward.values(prob, truth, first, child)
-        total += scores.tasks[here] @ values[:, 0], scores.tasks[here] @ ceiling[:, 0]
-    return float(total[0]), float(total[1])
-
-
-def _placed(parts: Sequence[tuple[Scored, Floats, Floats]]) -> tuple[list[TaskClass], Groups]:
+def _placed(parts: Sequence[ScoreClasses]) -> tuple[list[TaskClass], Groups]:
     """Fresh tasks of each score, as many as count, whole or not."""
-    classes: list[TaskClass] = []
-    tasks: list[Floats] = []
-    for scores, p, members in parts:
-        one = scores.pattern
-        classes += [
-            TaskClass(1, prior_of_score(x, scores.strength, scores.accuracy), one.threshold, one.reward)
-            for x in p[members > 0].tolist()
-        ]
-        tasks.append(members[members > 0])
-    none = np.zeros(len(classes), dtype=np.int64)
-    return classes, Groups(np.arange(len(classes)), none, none, np.concatenate(tasks))
+    classes = [entry for part in parts for entry in part]
+    return classes, fresh_groups(classes)._replace(members=np.concatenate([part.counts for part in parts]))
 
 
 #: Classes of a chunk.

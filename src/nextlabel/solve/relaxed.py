@@ -29,7 +29,7 @@ from nextlabel.kernels.inputs import Edge, Grid, Lattices, make_grid
 from nextlabel.kernels.no_delay import EDGE_ROWS, fill_edge, no_delay
 from nextlabel.kernels.sweep import fill_edges, new_block, no_deadline, sweep_until
 from nextlabel.problem.problem import Problem
-from nextlabel.problem.tasks import TaskClass, stack_classes
+from nextlabel.problem.tasks import TaskClass, counts_of, many_lattices, stack_classes
 from nextlabel.solve.progress import Progress
 from nextlabel.solve.truncation import SETTLED, Cut, Timeline, late_tail, step_weights
 
@@ -61,15 +61,9 @@ def after_labels(one: Lattices, values: Floats, most: int) -> Floats:
     return rows
 
 
-def counts_of(classes: Sequence[TaskClass]) -> Floats:
-    """Number of tasks of each class."""
-    return np.array([c.weight for c in classes], dtype=np.float64)
-
-
 def highest_price(classes: Sequence[TaskClass]) -> float:
     """The most that labels can add to a fresh task, in expectation: nobody buys above it."""
-    roots = (stack_classes(piece, 1) for piece in chunks(classes))
-    return max(float((stack.ceiling[:, 0] - stack.reward[:, 0]).max()) for stack in roots)
+    return max(float((roots.ceiling[:, 0] - roots.reward[:, 0]).max()) for _, roots in many_lattices(classes, 0))
 
 
 def no_delay_edge(lattices: Lattices, grid: Grid, lam: float) -> Edge:

@@ -13,7 +13,6 @@ from nextlabel.cli.output import check_outputs, deliver, say_read, working
 from nextlabel.errors import InputError
 
 if TYPE_CHECKING:
-    from nextlabel.reporting.report import Report
     from nextlabel.simulation.answers import Recorded
 
 
@@ -140,7 +139,14 @@ def backtest(
         check_outputs(out, report)
         columns = {"task": task_column, "worker": worker_column, "label": label_column}
         given = _Recorded(label_source(context, labels, db), gold, kind, scale, range_, columns, duplicates)
-        shown = _answers(given, labels_per_task, budget, replications or 8, seed)
+        with working("Reading"):
+            data = given.read()
+        items, most = len(data.truth), len(data.labels.task)
+        wanted = budget or sorted({min(round(items * x), most) for x in labels_per_task or (2.0, 3.0, 4.0, 5.0)})
+        with working("Replaying") as progress:
+            from nextlabel.simulation.answers import replay_report
+
+            shown = replay_report(lambda _: data, wanted, replications or 8, seed, progress, f"{labels} replayed")
         deliver(shown, context, out=out, page=report, as_json=as_json)
         return
     opt.refuse_idle(context, ["scale", "range_"], "--answer rating or number")
@@ -226,18 +232,6 @@ class _Recorded(NamedTuple):
         say_read(table.report)
         kind = None if self.kind == "multi" else answer_type(self.kind, (), self.scale, self.range)
         return recorded(table, kind, known)
-
-
-def _answers(
-    given: _Recorded, per_task: list[float] | None, budgets: list[int] | None, replications: int, seed: int
-) -> Report:
-    """Ratings, numbers, several labels or pairs replayed."""
-    with working("Reading"):
-        data = given.read()
-    with working("Replaying") as progress:
-        from nextlabel.simulation.answers import replay_report
-
-        return replay_report(data, budgets, per_task, replications, seed, progress)
 
 
 def _rates(arrival: float | None, completion: float | None, in_flight: str | None) -> tuple[float, float]:

@@ -52,10 +52,29 @@ def bound(
         from nextlabel.solve.bound import upper_bound
 
         result = upper_bound(problem, prices, cap=cap, flight=flight, charge=charge, progress=progress)
+    more, fields = _of_question(flags.question, result)
     if as_json:
-        print_json({**_as_dict(problem, result), "read": read})
+        print_json({**_as_dict(problem, result), **fields, "read": read})
     else:
-        _show(problem, result)
+        _show(problem, result, more)
+
+
+def _of_question(question: dict[str, Any], result: Bound) -> tuple[str, dict[str, Any]]:
+    """What the bound says where items are rated, or have several labels, in a sentence and for ``--json``."""
+    if question.get("answer") == "rating":
+        from nextlabel.crowd.answers import Rating
+
+        kind = Rating.parse(question.get("scale"), question.get("loss"))
+        least = max(float(kind.losses.max()) - result.per_task, 0.0)
+        return f" So the expected {kind.loss} error of an item is at least {least:.6g}.", {"least_loss": least}
+    if question.get("answer") == "multi":
+        from nextlabel.problem.tables import labels_asked
+
+        labels = labels_asked(question.get("labels"))
+        every = labels * result.value
+        said = f" That is of one label; of {labels} asked together no policy can get more than {every:,.3f} right."
+        return said, {"labels": labels, "bound_all_labels": every}
+    return "", {}
 
 
 def _as_dict(problem: Problem, result: Bound) -> dict[str, Any]:
@@ -88,7 +107,7 @@ def _of_workers(result: Bound) -> dict[str, Any]:
     return {"supply_prices": result.supply_prices, **confidence}
 
 
-def _show(problem: Problem, result: Bound) -> None:
+def _show(problem: Problem, result: Bound, more: str) -> None:
     label = "price of a label" if problem.label_cost == 0 else "price of a label, on top of its cost"
     if result.prices is None:
         price = (label, f"{result.price:.6g}")
@@ -107,7 +126,7 @@ def _show(problem: Problem, result: Bound) -> None:
         ("certified", "yes" if result.certified else "no"),
         ("seconds", f"{result.seconds:.3f}"),
     ]
-    print_table(f"Upper bound: {describe(problem)}", ("", ""), rows, _sentence(problem, result))
+    print_table(f"Upper bound: {describe(problem)}", ("", ""), rows, _sentence(problem, result) + more)
 
 
 def _sentence(problem: Problem, result: Bound) -> str:

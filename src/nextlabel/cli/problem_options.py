@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from nextlabel.files.tables import TableSummary
     from nextlabel.problem.problem import Problem, WorkerType
     from nextlabel.problem.tasks import TaskClass
+    from nextlabel.simulation.answers import Drawn
     from nextlabel.solve.numbers import NumberProblem
 
 PANEL = "The problem"
@@ -102,22 +103,46 @@ class ProblemFlags:
         str | None, _flag("--problem", "FILE", "Read the problem from a TOML file; flags win over it.")
     ] = None
 
-    def read_numbers(self) -> NumberProblem | None:
-        """The problem if its file asks for numbers; only the budget has a flag then."""
-        from nextlabel.problem.tables import is_number, read_problem_table
+    @property
+    def question(self) -> dict[str, Any]:
+        """What the problem's file asks for."""
+        from nextlabel.problem.tables import read_problem_table
+
+        found: dict[str, Any] = {} if self.problem is None else read_problem_table(self.problem).get("question", {})
+        return found
+
+    def _table(self, kind: str) -> dict[str, Any] | None:
+        """The file's table if it asks for that; only the budget has a flag then."""
+        from nextlabel.problem.tables import asked, read_problem_table
 
         table = {} if self.problem is None else read_problem_table(self.problem)
-        if not is_number(table):
+        if asked(table) != kind:
             return None
         typed = [one.name for one in fields(self) if one.name not in ("problem", "budget") and getattr(self, one.name)]
         if typed:
             flag = typed[0].replace("_", "-")
-            raise ProblemError(f"--{flag} has no meaning for numbers.", "Describe items and workers in the file.")
+            raise ProblemError(f"--{flag} has no meaning for {kind}s.", "Describe items and workers in the file.")
         if self.budget is not None:
             table["budget"] = parse_whole("--budget", self.budget, 0, "Give a number of labels.")
+        return table
+
+    def read_numbers(self) -> NumberProblem | None:
+        """The problem if its file asks for numbers."""
         from nextlabel.solve.numbers import NumberProblem
 
-        return NumberProblem.from_table(table)
+        table = self._table("number")
+        return None if table is None else NumberProblem.from_table(table)
+
+    def read_drawn(self) -> Drawn | None:
+        """Pairs or several labels to simulate, if the file asks for them."""
+        from nextlabel.simulation.answers import Drawn
+
+        table = self._table("pair")
+        if table is not None:
+            return Drawn.pairs(table)
+        return (
+            Drawn.labels(self.read(), self.question.get("labels")) if self.question.get("answer") == "multi" else None
+        )
 
     def read(self, read: list[dict[str, Any]] | None = None) -> Problem:
         """The checked Problem; reports on files of scores are appended to ``read``, for ``--json``."""

@@ -92,6 +92,20 @@ def simulate(
         refuse_idle(context, idle, "questions with a choice")
         show_numbers(numbers, as_json, policies=tuple(policy or ()), replications=replications or 100, seed=seed)
         return
+    drawn = flags.read_drawn()
+    if drawn is not None:
+        refuse_idle(
+            context, ["policy", "prices", "pending", "most_labels", "turn_away", "channels", "engine"],
+            "questions with a choice",
+        )  # fmt: skip
+        check_outputs(out)
+        with working("Simulating") as progress:
+            from nextlabel.simulation.answers import replay_report
+
+            many = replications or 8
+            report = replay_report(drawn.draw, [drawn.budget], many, seed, progress, title=drawn.title)
+        deliver(report, context, out=out, page=None, as_json=as_json)
+        return
     problem = flags.read(read)
     check_outputs(out)
     if problem.budget < 1:

@@ -25,7 +25,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil, isfinite, log10
-from typing import ClassVar, Final, Literal, Self
+from typing import ClassVar, Final, Literal, Self, get_args
 
 import numpy as np
 from scipy.special import erf, ndtr
@@ -314,11 +314,13 @@ class Rating(Answer):
             raise InputError(
                 f"the {self} has not 2 to {MOST_STEPS} steps.", "Give two whole numbers, e.g. --scale 1..5."
             )
+        if self.loss not in get_args(Loss):
+            raise InputError(f"loss {str(self.loss)[:SHOWN]!r} is not known.", f"Give {' or '.join(get_args(Loss))}.")
 
     @classmethod
     def parse(cls, text: str | None, loss: Loss | None = None) -> Self:
         """``LOW..HIGH``, both whole numbers; 1..5 if it is left out."""
-        low, high = _ends(text) if text else (1.0, 5.0)
+        low, high = _ends(str(text)) if text else (1.0, 5.0)
         if low is None or high is None:
             raise InputError(f"scale {text!r} has no end.", "Give e.g. --scale 1..5.")
         return cls(low, high, loss or "squared")

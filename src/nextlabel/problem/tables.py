@@ -50,6 +50,7 @@ from nextlabel.beliefs.dirichlet import Dirichlet
 from nextlabel.beliefs.fact import Fact, OneCoin
 from nextlabel.beliefs.prior import Prior
 from nextlabel.beliefs.rewards import Accuracy, Reward, SquaredError, Utility
+from nextlabel.crowd.answers import Rating
 from nextlabel.errors import FileFormatError, ProblemError
 from nextlabel.files.tables import TableSummary
 from nextlabel.problem.problem import PiecewiseRate, Problem, WorkerType, as_prior, one_coin
@@ -244,6 +245,12 @@ PROBLEM_KEYS = (
     "question",
 )
 TASK_KEYS = ("count", "sd", "prior", "threshold", "reward", "scores")
+#: Keys of [question] beside the answer.
+OPTIONS: dict[str, tuple[str, ...]] = {
+    "choice": (), "rating": ("scale", "loss"), "number": (), "multi": ("labels",), "pair": (),
+}  # fmt: skip
+#: Labels that are asked together at most.
+MOST_LABELS = 26
 SCORE_KEYS = ("file", "column", "strength", "accuracy")
 
 #: Is called with a sentence about a change to the input.
@@ -268,11 +275,14 @@ def read_problem_table(path: str | Path) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         raise FileFormatError(f"{path} is not TOML: {error}.", "See docs/guide.md for an example.") from error
     known_keys(table, PROBLEM_KEYS, str(path))
-    kind = table["question"].get("answer") if isinstance(table.get("question"), dict) else table.get("question")
-    if kind not in (None, "choice", "number"):
+    question = table.get("question", {})
+    kind = question.get("answer", "choice") if isinstance(question, dict) else question
+    if kind not in OPTIONS:
         raise FileFormatError(
-            f"the answer to the question in {path} is {kind!r}.", 'Write answer = "number" or "choice".'
+            f"the answer to the question in {path} is {kind!r}.",
+            f"Write answer = and one of {', '.join(OPTIONS)}.",
         )
+    known_keys(question, ("answer", *OPTIONS[kind]), f"[question] of {path} with answer {kind}")
     tasks = table.get("tasks", [])
     if not isinstance(tasks, list) or not all(isinstance(t, dict) for t in tasks):
         raise FileFormatError(f"'tasks' in {path} is not an array of tables.", "Write [[tasks]] above each class.")
@@ -289,9 +299,25 @@ def read_problem_table(path: str | Path) -> dict[str, Any]:
     return table
 
 
-def is_number(table: dict[str, Any]) -> bool:
-    """Whether the problem asks for numbers (``solve.numbers``)."""
-    return bool(table.get("question", {}).get("answer") == "number")
+def asked(table: dict[str, Any]) -> str:
+    """What the problem asks for: a choice, a rating, a number (``solve.numbers``), several labels or pairs."""
+    return str(table.get("question", {}).get("answer", "choice"))
+
+
+def labels_asked(labels: object) -> int:
+    """How many labels a question with answer multi has."""
+    if isinstance(labels, bool) or not isinstance(labels, int) or not 1 <= labels <= MOST_LABELS:
+        raise ProblemError(f"[question] has labels = {labels!r}.", f"Give a whole number from 1 to {MOST_LABELS}.")
+    return labels
+
+
+def _rated(table: dict[str, Any]) -> dict[str, Any]:
+    """Prior and reward of items that are rated: what the largest loss is above the expected one."""
+    if asked(table) != "rating":
+        return {}
+    kind = Rating.parse(table["question"].get("scale"), table["question"].get("loss"))
+    worth = (kind.losses.max() - kind.losses).T.tolist()
+    return {"prior": [1] * kind.width, "reward": {"kind": "utility", "matrix": worth}}
 
 
 def problem_from_table(
@@ -301,17 +327,17 @@ def problem_from_table(
 
     ``say`` is called for scores that were moved; ``reports`` takes up what was met in each file of scores.
     """
-    if is_number(table):
-        raise ProblemError(
-            "the question is for numbers, which this command cannot plan.", "Use bound, exact or simulate."
-        )
+    if asked(table) in ("number", "pair"):
+        commands = "simulate" if asked(table) == "pair" else "bound, exact or simulate"
+        raise ProblemError(f"the question is for {asked(table)}s, which this command cannot plan.", f"Use {commands}.")
     if any("sd" in entry for name in ("tasks", "workers") for entry in table.get(name, [])):
-        raise ProblemError("sd is for numbers.", 'Write [question] with answer = "number", or leave sd out.')
+        raise ProblemError("sd is for numbers and pairs.", 'Write [question] with answer = "number", or leave sd out.')
     if "budget" not in table:
         raise ProblemError("the problem has no budget.", "Give --budget N or budget = N in the file.")
     notes: list[str] = []
     read = [] if reports is None else reports
-    parts = [task_classes(entry, notes.append, read) for entry in table.get("tasks", [])]
+    usual = _rated(table)
+    parts = [task_classes({**usual, **entry}, notes.append, read) for entry in table.get("tasks", [])]
     classes = parts[0] if len(parts) == 1 else tuple(one for part in parts for one in part)
     rest: dict[str, Any] = {k: table[k] for k in ("completion_rate", "horizon", "label_cost") if k in table}
     rate = _rate(table)

@@ -21,25 +21,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from scipy.special import expit
 from scipy.stats import kendalltau
 
 from nextlabel.arrays import Floats, Ints
+from nextlabel.beliefs.fact import Fact
 from nextlabel.crowd.answers import Answer, Number, Pair, Rating
 from nextlabel.crowd.fit import CrowdLabels
 from nextlabel.crowd.numbers import NumberLabels, fit_numbers
 from nextlabel.crowd.pairs import SAID, Comparisons, LearntPairs, fit_pairs
-from nextlabel.crowd.questions import Form, FormLabels, fit_form, form_of
-from nextlabel.errors import InputError
+from nextlabel.crowd.questions import Form, FormLabels, Question, fit_form, form_of
+from nextlabel.errors import InputError, ProblemError
 from nextlabel.files.columns import cell_text
 from nextlabel.files.labels import LabelTable
 from nextlabel.policies.allocation import Outlook
 from nextlabel.policies.crowd.allocator import GrowingCrowd
 from nextlabel.policies.crowd.forms import FormCrowd
 from nextlabel.policies.crowd.valued import NumberCrowd, PairCrowd
+from nextlabel.problem.problem import Problem
+from nextlabel.problem.tables import known_keys, labels_asked
 from nextlabel.prose import counted
 from nextlabel.reporting.report import Report, Table
 
@@ -50,19 +53,23 @@ READOUTS = ("learnt", "plain")
 FIGURES = {"rating": "correlation", "number": "correlation", "multi": "share right", "pair": "Kendall's tau"}
 #: Labels of an item at most, and in flight.
 LIMITS = 10_000, 24
+#: Labels of a worker whose supply has no limit.
+ENDLESS = 10**9
 
 
 @dataclass(frozen=True, eq=False)
 class Recorded:
     """Labels to buy, and the truth (items,) to hold them against: nan where it is not known, of ``multi`` codes.
 
-    ``pairs`` (tasks, 2) are the items of each task where two are compared; else tasks are items.
+    ``pairs`` (tasks, 2) are the items of each task where two are compared; else tasks are items. ``supply`` (workers,)
+    is how often each comes at most.
     """
 
     kind: Answer
     labels: CrowdLabels
     truth: Floats
     pairs: Ints = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
+    supply: Ints | None = None
 
     def crowd(self, seed: int) -> GrowingCrowd:
         """The allocator of a live campaign, with all items and workers."""
@@ -90,7 +97,9 @@ class Recorded:
         for row, (task, worker) in enumerate(zip(labels.task.tolist(), labels.worker.tolist(), strict=True)):
             left[worker][task] = row
         bought, many, version, due = list[int](), np.zeros(labels.tasks), 0, 0
-        for worker in labels.worker[rng.permutation(len(labels.worker))].tolist():
+        visits = np.bincount(labels.worker, minlength=labels.workers)
+        visits = visits if self.supply is None else np.minimum(visits, self.supply)
+        for worker in rng.permutation(np.repeat(np.arange(labels.workers), visits)).tolist():
             n, there = len(bought), np.array(sorted(left[worker]), dtype=np.int64)
             if n >= budget:
                 break
@@ -162,39 +171,40 @@ class Replayed(NamedTuple):
 
 
 def replay(
-    data: Recorded, budgets: Sequence[int], replications: int = 8, seed: int = 0, progress: Progress | None = None
+    draw: Callable[[int], Recorded],
+    budgets: Sequence[int],
+    replications: int = 8,
+    seed: int = 0,
+    progress: Progress | None = None,
 ) -> list[Replayed]:
-    """Every rule and read-out at every budget."""
-    if not np.isfinite(data.truth).any():
-        data = replace(data, truth=data.read(data.labels, "learnt"))
-    if int(np.isfinite(data.truth).sum()) < 2:
-        raise InputError("fewer than two items have gold and labels.", "Give the gold of these labels.")
+    """Every rule and read-out at every budget; ``draw`` has the labels of a replication by its number."""
     out, cells = list[Replayed](), [(budget, rule) for budget in budgets for rule in RULES]
     for k, (budget, rule) in enumerate(cells):
-        bought = [data.buy(budget, rule, seed + r) for r in range(replications)]
-        for readout in READOUTS:
-            found = np.array([data.figure(data.read(one, readout)) for one in bought])
-            half = 1.959963984540054 * found.std(ddof=1) / np.sqrt(replications) if replications > 1 else np.inf
-            out.append(Replayed(rule, readout, budget, float(found.mean()), float(half)))
+        found: dict[str, list[float]] = {readout: [] for readout in READOUTS}
+        for r in range(replications):
+            data = draw(seed + r)
+            bought = data.buy(budget, rule, seed + r)
+            for readout in READOUTS:
+                found[readout].append(data.figure(data.read(bought, readout)))
+        for readout, one in found.items():
+            half = 1.959963984540054 * np.std(one, ddof=1) / np.sqrt(replications) if replications > 1 else np.inf
+            out.append(Replayed(rule, readout, budget, float(np.mean(one)), float(half)))
         if progress is not None:
             progress((k + 1) / len(cells))
     return out
 
 
 def replay_report(
-    data: Recorded,
-    budgets: Sequence[int] | None = None,
-    per_item: Sequence[float] | None = None,
+    draw: Callable[[int], Recorded],
+    budgets: Sequence[int],
     replications: int = 8,
     seed: int = 0,
     progress: Progress | None = None,
     title: str = "Replayed",
 ) -> Report:
-    """The same as a report; by default with 2, 3, 4 and 5 labels per item, of pairs with as many as there are items."""
-    items, most = len(data.truth), len(data.labels.task)
-    wanted = budgets or sorted({min(round(items * x), most) for x in per_item or (2.0, 3.0, 4.0, 5.0)})
-    found = replay(data, wanted, replications, seed, progress)
-    figure = FIGURES[data.kind.name]
+    """The same as a report."""
+    data, found = draw(seed), replay(draw, budgets, replications, seed, progress)
+    figure, items, most = FIGURES[data.kind.name], len(data.truth), len(data.labels.task)
     rows = [[f"{one.budget:,}", one.rule, one.readout, f"{one.mean:.3f}", f"±{one.half_width:.3f}"] for one in found]
     of = f"{counted(items, 'item')}, {counted(data.labels.workers, 'worker')}, {counted(most, 'label')} to buy from"
     return Report(
@@ -213,6 +223,14 @@ def replay_report(
     )  # fmt: skip
 
 
+def known_or_learnt(data: Recorded) -> Recorded:
+    """The labels with the truth that is known, or else what all of them say; refused with too little of it."""
+    known = int(np.isfinite(data.truth).sum())
+    if known == 1 or len(data.truth) < 2:
+        raise InputError("fewer than two items have gold and labels.", "Give the gold of these labels.")
+    return data if known else replace(data, truth=data.read(data.labels, "learnt"))
+
+
 def recorded(table: LabelTable, kind: Answer | None, gold: Mapping[str, str] | None = None) -> Recorded:
     """Labels of a file as answers of a kind, None for any of several labels; ``gold`` are known answers of items."""
     if table.worker is None or (table.worker < 0).any():
@@ -226,7 +244,7 @@ def recorded(table: LabelTable, kind: Answer | None, gold: Mapping[str, str] | N
         truth = [np.nan if one is None else answers.number_of(one) for one in said]
     else:
         truth = [np.nan if one is None else float(one) for one in said]
-    return Recorded(answers, labels, np.array(truth, dtype=np.float64))
+    return known_or_learnt(Recorded(answers, labels, np.array(truth, dtype=np.float64)))
 
 
 def recorded_pairs(found: LearntPairs, gold: Mapping[str, str] | None = None) -> Recorded:
@@ -237,16 +255,84 @@ def recorded_pairs(found: LearntPairs, gold: Mapping[str, str] | None = None) ->
     task, place = np.unique(low * data.items + high, return_inverse=True)
     labels = CrowdLabels(place, data.worker, np.where(said == 0, 2, (1 - said) // 2), len(task), data.workers, 3)
     truth = np.array([float(known[name]) if name in known else np.nan for name in found.item_names])
-    return Recorded(Pair(), labels, truth, np.stack([task // data.items, task % data.items], axis=1))
+    return known_or_learnt(Recorded(Pair(), labels, truth, np.stack([task // data.items, task % data.items], axis=1)))
 
 
-def drawn_pairs(items: int, spread: float, right: Floats, seed: int = 0) -> Recorded:
-    """What workers who say what they see as often as that would say of every pair of items with normal scores."""
-    rng = np.random.default_rng([seed, 11])
-    score = rng.normal(0.0, spread, items)
-    pairs = np.stack(np.triu_indices(items, 1), axis=1)
+def drawn_pairs(score: Floats, right: Floats, rng: np.random.Generator) -> Recorded:
+    """What workers say of every pair of items with these scores; they say what they see as often as ``right``."""
+    pairs = np.stack(np.triu_indices(len(score), 1), axis=1)
     worker, task = (one.ravel() for one in np.indices((len(right), len(pairs))))
     ahead = rng.random(len(task)) < expit(score[pairs[task, 0]] - score[pairs[task, 1]])
     answer = (ahead != (rng.random(len(task)) < right[worker])).astype(np.int64)
-    labels = CrowdLabels(task, worker, answer, len(pairs), len(right), 3)
-    return Recorded(Pair(), labels, score, pairs)
+    return Recorded(Pair(), CrowdLabels(task, worker, answer, len(pairs), len(right), 3), score, pairs)
+
+
+def drawn_labels(share: Floats, channels: Floats, labels: int, rng: np.random.Generator) -> Recorded:
+    """What workers with ``channels`` (W, 2, 2) say of items, each label of which is true as often as ``share`` (K,)."""
+    form = Form((Question("", "multi", tuple(f"label {k + 1}" for k in range(labels))),))
+    bits, (worker, task) = 2 ** np.arange(labels), (one.ravel() for one in np.indices((len(channels), len(share))))
+    truth = (rng.random((len(share), labels)) < share[:, None]).astype(np.int64)
+    said = rng.random((len(task), labels)) < channels[worker[:, None], truth[task], 1]
+    answers = CrowdLabels(task, worker, said @ bits, len(share), len(channels), 2)
+    return Recorded(form, answers, (truth @ bits).astype(np.float64))
+
+
+def _each(supplies: Sequence[int | None], counts: Sequence[int]) -> Ints:
+    """(W,) the labels of each worker: those of a type are spread over its workers."""
+    parts = [
+        [ENDLESS if all_ is None else all_ // many + (k < all_ % many) for k in range(many)]
+        for all_, many in zip(supplies, counts, strict=True)
+    ]
+    return np.array([one for part in parts for one in part], dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A campaign to simulate: what is drawn in each replication, its budget, and what it is called."""
+
+    draw: Callable[[int], Recorded]
+    budget: int
+    title: str
+
+    @classmethod
+    def pairs(cls, table: Mapping[str, Any]) -> Drawn:
+        """Of a problem file with ``[question] answer = "pair"``."""
+        for name, keys in (("tasks", ("count", "sd")), ("workers", ("accuracy", "count", "supply"))):
+            for entry in table.get(name, ()):
+                known_keys(entry, keys, f"[[{name}]] of a question for pairs")
+        tasks, people = table.get("tasks", []), table.get("workers", [])
+        spread = np.repeat([float(one.get("sd", 1.0)) for one in tasks], [int(one.get("count", 0)) for one in tasks])
+        many = [int(one.get("count", 1)) for one in people]
+        right = np.repeat([float(one.get("accuracy", 1.0)) for one in people], many)
+        if len(spread) < 2 or len(right) < 1 or not ((right > 0.5) & (right <= 1.0)).all() or "budget" not in table:
+            raise ProblemError(
+                "a problem of pairs needs a budget, two items and workers who are right more often than not.",
+                "Give budget, [[tasks]] with count and sd, and [[workers]] with count and accuracy.",
+            )
+        supply = _each([one.get("supply") for one in people], many)
+
+        def draw(seed: int) -> Recorded:
+            rng = np.random.default_rng([seed, 11])
+            return replace(drawn_pairs(rng.normal(0.0, spread), right, rng), supply=supply)
+
+        return cls(draw, int(table["budget"]), f"Pairs of {counted(len(spread), 'item')}")
+
+    @classmethod
+    def labels(cls, problem: Problem, labels: object) -> Drawn:
+        """Of a problem of one label, of which so many are asked together."""
+        many, channels = labels_asked(labels), [one.channel for one in problem.workers for _ in range(one.count)]
+        facts = [one.prior for one in problem.classes]
+        if not channels or None in channels or not all(isinstance(one, Fact) for one in facts):
+            raise ProblemError(
+                "several labels are drawn for workers with known channels and items with a fact prior.",
+                'Give [[workers]] with accuracy, and prior = {kind = "fact", probability = 0.2}.',
+            )
+        true = [one.probabilities[1] for one in facts if isinstance(one, Fact)]
+        share = np.repeat(true, [one.count for one in problem.classes])
+        supply = _each([one.supply for one in problem.workers], [one.count for one in problem.workers])
+        known = np.array(channels, dtype=np.float64)
+
+        def draw(seed: int) -> Recorded:
+            return replace(drawn_labels(share, known, many, np.random.default_rng([seed, 11])), supply=supply)
+
+        return cls(draw, problem.budget, f"{counted(many, 'label')} of each of {counted(len(share), 'item')}")

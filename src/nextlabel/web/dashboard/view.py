@@ -14,7 +14,7 @@ from nextlabel.campaign.events import Event
 from nextlabel.campaign.notices import Notice
 from nextlabel.campaign.rates import arrival_rate, completion_rate, lease_seconds
 from nextlabel.campaign.rows import CampaignRow, LeaseRow, TaskRow
-from nextlabel.campaign.settings import CampaignSettings, shown_payload
+from nextlabel.campaign.settings import SIDES, CampaignSettings, is_pair, shown_payload
 from nextlabel.campaign.states import REASONS
 from nextlabel.campaigns import service
 from nextlabel.campaigns.certificate import Certificate
@@ -40,7 +40,7 @@ from nextlabel.web.dashboard.state import DashboardState
 from nextlabel.web.dashboard.summaries import BINS, MOST_WORKERS, StateSummary
 from nextlabel.web.render import render
 
-HARD_SHOWN, LEASES_SHOWN, COMMENTS_SHOWN, LOG_LINES = 10, 10, 10, 20
+ITEMS_SHOWN, HARD_SHOWN, LEASES_SHOWN, COMMENTS_SHOWN, LOG_LINES = 20, 10, 10, 10, 20
 
 #: Numbers of additional labels in the table.
 STEPS = (100, 500, 1000, 5000, 10_000, 50_000, 100_000, 500_000, 1_000_000)
@@ -56,6 +56,7 @@ PARTS = (
     "certificate",
     "by_spent",
     "flow",
+    "order",
     "hardest",
     "workers",
     "leases",
@@ -103,6 +104,8 @@ def campaign_view(
         "lease_s": lease_seconds(row),
         "guarantee": _guarantee(dashboard, row),
         "hardest": [] if summary is None else _hardest(dashboard, row, summary, rights),
+        "order": dashboard.app.campaign_service.order(row.id) if row.config.answer == "pair" and row.tasks else {},
+        "shown": ITEMS_SHOWN,
         "adjudicated": _adjudicated(dashboard, row) if rights.changes else [],
         "workers": _workers(dashboard, row) if rights.sees_workers else [],
         "agreement": dashboard.app.campaign_service.worker_reports.known_agreement(row.id),
@@ -163,6 +166,8 @@ def payload_summary(payload: Any, key: str = "") -> str:
     """The beginning of what workers see of a payload: its text, or all of its columns but the one with the id."""
     texts = [payload]
     if isinstance(payload, dict) and payload:
+        if is_pair(payload):
+            return " | ".join(payload_summary(payload[side]) for side in SIDES)
         texts = [payload["text"]] if "text" in payload else [one for one in payload.values() if str(one) != key]
     words = " ".join(
         " ".join((one if isinstance(one, str) else json.dumps(one, ensure_ascii=False)).split()) for one in texts

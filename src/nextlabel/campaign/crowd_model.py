@@ -487,21 +487,21 @@ class CrowdModel:
         np.savez(file, prior=taught.prior.astype(np.float32), tilt=taught.tilt.astype(np.float32))
         word = file.getvalue()
         digest = sha256(word).hexdigest()[:32]
-        log.keep(f"learner-{digest}", word)
+        log.source.keep(f"learner-{digest}", word)
         told = {"bits": taught.bits, "agrees": taught.learner.accuracy, "with": taught.with_, "without": taught.without}
         return {"learner": {"hash": digest, **{name: round(value, 6) for name, value in told.items()}}}
 
     def _read_features(self, log: CampaignState, tasks: int) -> tuple[Features, tuple[str, ...]] | None:
         """Features, those of the tasks' columns read once, and the tasks' ids; None without any to learn from."""
         named, given = log.row.config.features or (), log.row.rules.features
-        data = log.kept(f"features-{given}") if given else None
+        data = log.source.kept(f"features-{given}") if given else None
         if not named and data is None:
             return None
         have = len(self._features[0]) if self._features else 0
         ids: list[str] = []
         payloads: list[Any] = []
         while have + len(ids) < tasks:
-            page = log.payloads(have + len(ids) - 1, min(CHUNK, tasks - have - len(ids)))
+            page = log.source.payloads(have + len(ids) - 1, min(CHUNK, tasks - have - len(ids)))
             if not page:
                 return None
             ids += [one for one, _ in page]
@@ -530,7 +530,7 @@ class CrowdModel:
             np.asarray(log.task_classes(0, crowd.tasks), dtype=np.int64)
         ]
         crowd.beside_learner = False
-        data = None if said is None else log.kept(f"learner-{said['hash']}")
+        data = None if said is None else log.source.kept(f"learner-{said['hash']}")
         if data is not None:
             with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
                 prior, tilt = arrays["prior"].astype(np.float64), arrays["tilt"].astype(np.float64)
@@ -767,7 +767,7 @@ def expert_worth(config: CampaignSettings) -> float:
 def new_model(log: CampaignState) -> CrowdModel:
     """A model to follow a log with: that of its snapshot, if there is one of use, else that before the first event."""
     model = first_model(log.row.config)
-    data, last = log.kept("snapshot"), log.last_event("refitted")
+    data, last = log.source.kept("snapshot"), log.last_event("refitted")
     most = log.row.seq if last is None else last_seen(log.log(last - 1, 1)[0])
     if data is not None and not model.restore(data, most, [one.worker for one in log.workers]):
         return first_model(log.row.config)

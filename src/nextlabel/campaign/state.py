@@ -78,8 +78,8 @@ class Log(Protocol):
         """What was kept of the crowd's model: its ``snapshot``, or a learner's word or features by hash."""
         ...
 
-    def keep(self, part: str, data: bytes | None) -> None:
-        """Keep a learner's word or the features; None: keep it no more."""
+    def keep(self, part: str, data: bytes) -> None:
+        """Keep a learner's word or the features."""
         ...
 
     def payloads(self, after: int, limit: int) -> list[tuple[str, Any]]:
@@ -89,6 +89,14 @@ class Log(Protocol):
 
 class Source(Log, Protocol):
     """Where a campaign finds what it does not keep in memory; inside a transaction, with what that has written."""
+
+    def outside(self) -> Log:
+        """The same for a thread that reads beside the transaction."""
+        ...
+
+    def drop(self, part: str) -> None:
+        """What was kept is kept no more."""
+        ...
 
     def text(self, task: int) -> tuple[str, Any]:
         """The id and the payload of a task."""
@@ -187,9 +195,9 @@ class CampaignState:
             first_class=len(self.classes),
         )  # fmt: skip
 
-    def copy_for_reading(self, log: Log) -> CampaignState:
+    def copy_for_reading(self) -> CampaignState:
         """The campaign as it is now, for a thread that reads its log beside it."""
-        view = copy(self)
+        view, log = copy(self), self.source.outside()
         view.row, view.classes, view.changes = replace(self.row), list(self.classes), Changes()
         view._source = cast(Source, log)  # nothing else is read from it
         return view
@@ -274,18 +282,6 @@ class CampaignState:
         found = self.source.log(after, limit) if after < written else []
         new = (event for event in pending if event.seq > after)
         return [*found, *(replace(e, data={}) if e.kind == "tasks_added" else e for e in new)][:limit]
-
-    def kept(self, part: str) -> bytes | None:
-        """What was kept of the crowd's model (``CrowdModel.dump``)."""
-        return self.source.kept(part)
-
-    def keep(self, part: str, data: bytes | None) -> None:
-        """Keep a learner's word or the features; None: keep it no more."""
-        self.source.keep(part, data)
-
-    def payloads(self, after: int, limit: int) -> list[tuple[str, Any]]:
-        """The ids and payloads of tasks with a number above ``after``."""
-        return self.source.payloads(after, limit)
 
     def last_event(self, kind: str) -> int | None:
         """The number of the last event of a kind."""

@@ -27,7 +27,6 @@ from nextlabel.campaigns.jobs import Jobs
 from nextlabel.campaigns.table_cache import LONG_LOG, crowd_compiled
 from nextlabel.errors import NextlabelError
 from nextlabel.store.records import kept_name
-from nextlabel.store.sql import SqlStore
 
 if TYPE_CHECKING:
     from nextlabel.campaigns.service import CampaignService
@@ -177,35 +176,7 @@ class BackgroundRefits:
 
     def _log(self, id: str) -> CampaignState:
         with self._store.transaction(id) as state:
-            return state.copy_for_reading(_StoredLog(self._store, id))
+            return state.copy_for_reading()
 
     def _commands(self, state: CampaignState) -> Commands:
         return Commands(state, self._service.table_cache, self._service.clock())
-
-
-class _StoredLog:
-    """The log of a campaign outside of any transaction (``campaign.state.Source``)."""
-
-    def __init__(self, store: SqlStore, id: str) -> None:
-        self._store, self._id = store, id
-
-    def log(self, after: int, limit: int) -> list[Event]:
-        """Events above a number."""
-        return self._store.light_events(self._id, limit, after=after)
-
-    def last_event(self, kind: str) -> int | None:
-        """The last event of a kind."""
-        return self._store.last_event(self._id, kind)
-
-    def kept(self, part: str) -> bytes | None:
-        """What was kept of the crowd's model."""
-        return self._store.get(kept_name(self._id, part))
-
-    def keep(self, part: str, data: bytes | None) -> None:
-        """Keep a learner's word."""
-        assert data is not None
-        self._store.put(kept_name(self._id, part), data)
-
-    def payloads(self, after: int, limit: int) -> list[tuple[str, Any]]:
-        """The ids and payloads of tasks with a number above ``after``."""
-        return [(task.key, task.payload) for task in self._store.tasks(self._id, after, limit)]

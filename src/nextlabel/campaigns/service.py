@@ -427,10 +427,10 @@ def _keep_features(commands: Commands, before: str, added: AddedFeatures, data: 
     if state.row.rules.features != before:
         return False
     if added.hash != before:
-        state.keep(f"features-{added.hash}", data)
+        state.source.keep(f"features-{added.hash}", data)
         commands.record("features_added", asdict(added))
         if before:
-            state.keep(f"features-{before}", None)
+            state.source.drop(f"features-{before}")
     return True
 
 

@@ -14,7 +14,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from threading import Lock, RLock
 from typing import Any, TypeVar
@@ -222,52 +222,67 @@ class Resident:
     used: float = 0.0
 
 
-class _Transaction:
-    """Where a campaign finds what it does not keep in memory (``campaign.state.Source``)."""
+class StoredLog:
+    """Where a campaign finds what it does not keep in memory (``campaign.state.Log``), outside of any transaction."""
 
-    def __init__(
-        self, runner: Runner, number: int, resident: Resident, state: CampaignState, memory: dict[str, bytes] | None
-    ) -> None:
-        self.runner, self.number, self.state, self._memory = runner, number, state, memory
-        self._texts = resident.texts
+    def __init__(self, store: SqlStore, id: str, number: int) -> None:
+        self._store, self._id, self.number = store, id, number
+
+    def reading(self) -> AbstractContextManager[Connection]:
+        """A connection to read from."""
+        return self._store.read()
 
     def log(self, after: int, limit: int) -> list[Event]:
         """Events above a number; those that added tasks without their data."""
-        rows = self.runner.all(_light_after, {"campaign": self.number, "after": after, "many": limit})
-        read = read_events(self.runner.connection, self.number, rows, with_payloads=False, chunk=limit)
-        return [event for event, _ in read]
+        with self.reading() as connection:
+            return _light_events(connection, self.number, limit, after=after)
 
     def last_event(self, kind: str) -> int | None:
         """The number of the last event of a kind."""
-        found = self.runner.one(_last_event, {"campaign": self.number, "kind": kind})
-        return None if found is None else int(found[0])
+        with self.reading() as connection:
+            found = connection.execute(_last_event, {"campaign": self.number, "kind": kind}).scalar()
+        return None if found is None else int(found)
 
     def kept(self, part: str) -> bytes | None:
         """What was kept of the crowd's model."""
-        name = kept_name(self.state.row.id, part)
-        if self._memory is not None:
-            return self._memory.get(name)
-        found = self.runner.connection.execute(select(kept.c.data).where(kept.c.name == name)).scalar()
-        return None if found is None else bytes(found)
+        with self.reading() as connection:
+            return _get(connection, kept_name(self._id, part))
 
-    def keep(self, part: str, data: bytes | None) -> None:
-        """Keep a learner's word or the features; None: keep it no more."""
-        name = kept_name(self.state.row.id, part)
-        if self._memory is not None:
-            if data is None:
-                self._memory.pop(name, None)
-            else:
-                self._memory[name] = data
-        elif data is None:
-            self.runner.connection.execute(delete(kept).where(kept.c.name == name))
-        elif self.kept(part) is None:
-            self.runner.connection.execute(insert(kept).values(name=name, data=data))
+    def keep(self, part: str, data: bytes) -> None:
+        """Keep a learner's word or the features."""
+        self._store.put(kept_name(self._id, part), data)
 
     def payloads(self, after: int, limit: int) -> list[tuple[str, Any]]:
         """The ids and payloads of tasks with a number above ``after``."""
         which = _tasks.where(tasks.c.number > after).order_by(tasks.c.number).limit(limit)
-        found = [task_from(row) for row in self.runner.connection.execute(which, {"campaign": self.number})]
+        with self.reading() as connection:
+            found = [task_from(row) for row in connection.execute(which, {"campaign": self.number})]
         return [(task.key, task.payload) for task in found]
+
+
+class _Transaction(StoredLog):
+    """The same inside a transaction, and what is asked for there alone (``campaign.state.Source``)."""
+
+    def __init__(self, store: SqlStore, runner: Runner, number: int, resident: Resident, state: CampaignState) -> None:
+        super().__init__(store, state.row.id, number)
+        self.runner, self.state, self._texts = runner, state, resident.texts
+
+    def reading(self) -> AbstractContextManager[Connection]:
+        """The transaction's own connection."""
+        return nullcontext(self.runner.connection)
+
+    def outside(self) -> StoredLog:
+        """The same for a thread that reads beside the transaction."""
+        return StoredLog(self._store, self._id, self.number)
+
+    def keep(self, part: str, data: bytes) -> None:
+        """Keep a learner's word or the features."""
+        if self.kept(part) is None:
+            self.runner.connection.execute(insert(kept).values(name=kept_name(self._id, part), data=data))
+
+    def drop(self, part: str) -> None:
+        """Keep it no more."""
+        self.runner.connection.execute(delete(kept).where(kept.c.name == kept_name(self._id, part)))
 
     def text(self, task: int) -> tuple[str, Any]:
         """The id and the payload of a task."""
@@ -357,7 +372,6 @@ class SqlStore:
                 self._server_clock.hear(float(connection.execute(_server_time).scalar_one()))
         self._statistics = TableStatistics(self.engine)
         self._kept_lock = Lock()
-        self._kept: dict[str, bytes] = {}  # of a database in memory
         self._closed = False
         self._residents: dict[str, Resident] = {}
         self._residents_lock = Lock()
@@ -367,7 +381,7 @@ class SqlStore:
         self.visits = SqlVisits(self.read, self.write)
         self.imports = SqlImports(self.read, self.write)
         self.webhooks = SqlWebhooks(self.read, self.write)
-        self.deletions = SqlDeletions(self.read, self.write, self._number_and_rows, self._forget_for_good)
+        self.deletions = SqlDeletions(self.read, self.write, self._number_and_rows, self._forget)
 
     # Transactions -----------------------------------------------------------------------------------------------
 
@@ -385,7 +399,7 @@ class SqlStore:
             if connection.execute(_deleted_at, {"id": id}).scalar() is not None:
                 raise taken_by_deleted(id)
             with closing(Runner(connection)) as runner:
-                state.begin(_Transaction(runner, number, resident, state, self._kept if self.in_memory else None))
+                state.begin(_Transaction(self, runner, number, resident, state))
                 yield state
                 runner.write_all(changed_rows(number, state))
         state.end()
@@ -474,7 +488,7 @@ class SqlStore:
             state = load_state(runner, number, row)
             resident.texts.clear()
         resident.state = state
-        return _Transaction(runner, number, resident, state, self._kept if self.in_memory else None)
+        return _Transaction(self, runner, number, resident, state)
 
     def _follow(self, runner: Runner, number: int, state: CampaignState) -> CampaignState | None:
         """Follow more events of others; None if the campaign has to be read again."""
@@ -512,12 +526,6 @@ class SqlStore:
         """Keep nothing of a campaign in memory: it was deleted, or its tables were repaired."""
         with self._residents_lock:
             self._residents.pop(id, None)
-
-    def _forget_for_good(self, id: str) -> None:
-        """Keep nothing of a campaign that was deleted."""
-        self._forget(id)
-        for name in [name for name in self._kept if name.endswith(kept_name(id, ""))]:
-            del self._kept[name]
 
     def _lock_campaigns(self, runner: Runner, ids: Sequence[str]) -> list[Row]:
         """The campaign, locked; of several those that are there and that nobody else has locked.
@@ -569,19 +577,14 @@ class SqlStore:
 
     def light_events(self, id: str, limit: int, *, after: int | None = None, before: int | None = None) -> list[Event]:
         """Events without the data of those that added tasks: above a number, or newest first, below one."""
-        statement, which = (_light_before, {"before": 2**62 if before is None else before})
-        if after is not None:
-            statement, which = _light_after, {"after": after}
         with self.read() as connection:
-            number = _find(connection, id)[0]
-            rows = connection.execute(statement, {"campaign": number, "many": limit, **which}).all()
-            return [event for event, _ in read_events(connection, number, rows)]
+            return _light_events(connection, _find(connection, id)[0], limit, after=after, before=before)
 
     def last_event(self, id: str, kind: str) -> int | None:
         """The number of the last event of a kind."""
         with self.read() as connection:
-            found = connection.execute(_last_event, {"campaign": _find(connection, id)[0], "kind": kind}).scalar()
-        return None if found is None else int(found)
+            number = _find(connection, id)[0]
+        return StoredLog(self, id, number).last_event(kind)
 
     def tasks(self, id: str, after: int = -1, limit: int = 1000, max_bytes: int | None = None) -> list[TaskRow]:
         """Tasks with a number above ``after``: at most ``limit``, and no more after ``max_bytes`` of payloads."""
@@ -656,22 +659,14 @@ class SqlStore:
 
     def get(self, name: str) -> bytes | None:
         """What is kept under a name for the whole database: settings, tables that take long to solve, snapshots."""
-        if self.in_memory:
-            return self._kept.get(name)
         with self._kept_lock:
             if self._closed:
                 return None
             with self.read() as connection:
-                found = connection.execute(select(kept.c.data).where(kept.c.name == name)).scalar()
-            return None if found is None else bytes(found)
+                return _get(connection, name)
 
     def put(self, name: str, data: bytes, *, replace: bool = False) -> bool:
         """Keep something under a name; False if there is something, unless it is replaced."""
-        if self.in_memory:  # whoever makes tables never waits for a transaction
-            if name in self._kept and not replace:
-                return False
-            self._kept[name] = data
-            return True
         with self._kept_lock, suppress(IntegrityError):
             if not self._closed:
                 with self.write() as connection:
@@ -757,6 +752,19 @@ def _find(connection: Connection, id: str) -> tuple[int, CampaignRow]:
     if found is None:
         raise _not_there(connection, id)
     return campaign_from(tuple(found))
+
+
+def _light_events(
+    connection: Connection, campaign: int, limit: int, *, after: int | None = None, before: int | None = None
+) -> list[Event]:
+    which = {"campaign": campaign, "many": limit, "after": after, "before": 2**62 if before is None else before}
+    rows = connection.execute(_light_before if after is None else _light_after, which).all()
+    return [event for event, _ in read_events(connection, campaign, rows, with_payloads=False, chunk=limit)]
+
+
+def _get(connection: Connection, name: str) -> bytes | None:
+    found = connection.execute(select(kept.c.data).where(kept.c.name == name)).scalar()
+    return None if found is None else bytes(found)
 
 
 def _not_there(connection: Connection, id: str) -> Exception:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -17,13 +18,13 @@ from nextlabel.campaign.rates import (
     labels_before_deadline,
     labels_in_time,
     rate_before_deadline,
-    rate_until,
+    rate_from,
     rates_by_hour,
     with_arrival,
     with_turned_away,
     workers_seen,
 )
-from nextlabel.campaign.rows import Rules, rules_from_json, rules_to_json
+from nextlabel.campaign.rows import Rules
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.problem.problem import PiecewiseRate
 from nextlabel.store.sql import open_store
@@ -69,7 +70,7 @@ def test_what_is_expected_is_the_integral() -> None:
     rates = tuple((1.0 + h) / HOUR for h in range(COUNT))
     for now, hours in ((MIDNIGHT + 1234.5, 0.2), (MIDNIGHT + 40 * HOUR + 1, 7.3), (MIDNIGHT + 5 * HOUR, 61.0)):
         end = now + hours * HOUR
-        assert expected_between(rates, now, end) == pytest.approx(rate_until(rates, now, end).mean_arrivals(end - now))
+        assert expected_between(rates, now, end) == pytest.approx(rate_from(rates, now).mean_arrivals(end - now))
     flat = (0.01,) * COUNT
     assert expected_late(flat, MIDNIGHT, MIDNIGHT + 1e6, 0.001) == pytest.approx(0.01 / 0.001, rel=1e-6)
     assert expected_between(flat, MIDNIGHT, MIDNIGHT - 1) == 0.0
@@ -114,7 +115,14 @@ def test_before_a_deadline_night_is_night() -> None:
     service.table_cache.close()
 
 
-def test_hours_are_stored_with_the_rules() -> None:
+def test_hours_are_stored_with_the_rules(tmp_path: Path) -> None:
     assert Rules(500).hours == NOTHING_SEEN
-    counted = Rules(500, hours=with_arrival(NOTHING_SEEN, MIDNIGHT, MIDNIGHT + 100))
-    assert rules_from_json(rules_to_json(counted)) == counted
+    clock = Clock()
+    service = service_of_store(open_store(str(tmp_path / "hours.db")), clock)
+    id = service.create(CampaignSettings(budget=9, policy="uniform"), tasks=["a", "b"]).id
+    for worker in ("ann", "bob"):
+        service.ask(id, worker)
+        clock.forward(100.0)
+    with service.store.transaction(id) as state:
+        assert service.store.row(id).rules == state.row.rules and workers_seen(state.row.rules.hours) == 1
+    service.close()

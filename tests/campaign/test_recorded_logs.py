@@ -12,7 +12,7 @@ import pytest
 
 from nextlabel.campaign.declaration import declared, names
 from nextlabel.campaign.results import results_of
-from nextlabel.campaign.rows import Rules, rules_to_json
+from nextlabel.campaign.rows import Rules
 from nextlabel.campaign.settings import CampaignSettings
 from stores import KINDS, opened
 
@@ -54,7 +54,7 @@ def test_a_log_replays_to_the_same_state(path: Path, kind: str, tmp_path: Path) 
     del then["row"]["rules"]["segments"]  # what places were below
     del then["row"]["rules"]["core"]  # there is one model of workers now
     assert then["row"]["rules"].pop("limits") == [[0, config.most_labels, config.most_in_flight]]
-    rules, config = json.loads(rules_to_json(Rules(1))), {name: declared(name).default for name in names()}
+    rules, config = json.loads(json.dumps(asdict(Rules(1)))), {name: declared(name).default for name in names()}
     for part, usual in (("rules", rules), ("config", config)):  # what campaigns could not have or do then
         for name in now["row"][part].keys() - then["row"][part].keys():
             assert now["row"][part].pop(name) == usual[name], name

@@ -153,7 +153,7 @@ def rate_before_deadline(row: CampaignRow, now: float) -> float | PiecewiseRate 
     hourly = hourly_rates(row)
     if hourly is None or row.deadline is None or not now < row.deadline <= now + LONGEST_AHEAD_S:
         return arrival_rate(row)
-    return rate_until(hourly, now, row.deadline)
+    return rate_from(hourly, now)
 
 
 def labels_in_time(row: CampaignRow, now: float) -> float | None:
@@ -215,20 +215,6 @@ def _fade(seen: list[float], h: int) -> None:
     seen[h], seen[COUNT + h] = round(keep * seen[h], DIGITS), round(keep * seen[COUNT + h], DIGITS)
 
 
-def hours_to_json(hours: Hours) -> dict[str, tuple[float, float]]:
-    """Workers and seconds of the hours in which there were any."""
-    pairs = zip(hours[:COUNT], hours[COUNT:], strict=True)
-    return {str(h): pair for h, pair in enumerate(pairs) if pair != (0.0, 0.0)}
-
-
-def hours_from_json(table: dict[str, list[float]]) -> Hours:
-    """The inverse."""
-    seen = list(NOTHING_SEEN)
-    for h, (came, waited) in table.items():
-        seen[int(h)], seen[COUNT + int(h)] = came, waited
-    return tuple(seen)
-
-
 def workers_seen(hours: Hours) -> float:
     """Workers that the rates rest on."""
     return sum(hours[:COUNT])
@@ -254,25 +240,12 @@ def _likelihood(a: float, mean: float, seen: list[tuple[float, float]]) -> float
     return sum(each + math.lgamma(a + n) - (a + n) * math.log(b + e) for n, e in seen)
 
 
-def rate_until(rates: tuple[float, ...], now: float, end: float) -> PiecewiseRate:
-    """The rates from ``now`` to ``end``, time counted from now."""
-    pieces = [(0.0, rates[hour_of(now)])]
-    at = (now // HOUR + 1.0) * HOUR
-    while at < end:
-        pieces.append((at - now, rates[hour_of(at)]))
-        at += HOUR
-        if len(pieces) > COUNT:
-            break
-    return PiecewiseRate(tuple(pieces)) if at >= end else _daily(rates, now)
-
-
-def _daily(rates: tuple[float, ...], now: float) -> PiecewiseRate:
-    """More than a day: the rates come again every 24 hours."""
+def rate_from(rates: tuple[float, ...], now: float) -> PiecewiseRate:
+    """The rates from ``now`` on, time counted from now; they come again every 24 hours."""
     first = (now // HOUR + 1.0) * HOUR - now
     pieces = [(0.0, rates[hour_of(now)])]
     pieces += [(first + k * HOUR, rates[hour_of(now + first + k * HOUR)]) for k in range(COUNT)]
-    pieces = [piece for piece in pieces if piece[0] < COUNT * HOUR]
-    return PiecewiseRate(tuple(pieces), COUNT * HOUR)
+    return PiecewiseRate(tuple(piece for piece in pieces if piece[0] < COUNT * HOUR), COUNT * HOUR)
 
 
 def expected_between(rates: tuple[float, ...], now: float, end: float) -> float:

@@ -21,15 +21,13 @@ controls                 how many of the tasks are
 from __future__ import annotations
 
 import hmac
-import json
 import re
 import secrets
-from dataclasses import dataclass, fields
-from functools import lru_cache
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from nextlabel.campaign.notices import Notice
-from nextlabel.campaign.rates import NOTHING_SEEN, Hours, hours_from_json, hours_to_json
+from nextlabel.campaign.rates import NOTHING_SEEN, Hours
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.states import Reason, Standing, State
 from nextlabel.campaign.transitions import LeaseStatus
@@ -95,24 +93,6 @@ class Rules:
 
 #: Of a campaign before its first event; ``created`` says what holds.
 NEW_RULES: Final = Rules(rate_memory=1)
-
-
-@lru_cache(maxsize=1024)
-def rules_to_json(rules: Rules) -> str:
-    """One line of JSON."""
-    table = {field.name: getattr(rules, field.name) for field in fields(rules)}
-    return json.dumps({**table, "hours": hours_to_json(rules.hours)})
-
-
-@lru_cache(maxsize=1024)
-def rules_from_json(text: str) -> Rules:
-    """The inverse."""
-    table = json.loads(text)
-    table["dropped_models"] = tuple(table["dropped_models"])
-    table["noticed"] = tuple(Notice(*one) for one in table["noticed"])
-    table["audit"] = tuple((task, answer) for task, answer in table["audit"])
-    table["adjudicated"] = tuple(table.get("adjudicated", ()))
-    return Rules(**{**table, "hours": hours_from_json(table["hours"])})
 
 
 @dataclass(slots=True)

@@ -24,6 +24,7 @@ from operator import attrgetter
 from typing import Any, Final
 
 import numpy as np
+from pydantic import TypeAdapter
 from sqlalchemy import Connection, bindparam, select
 
 from nextlabel.campaign.events import Event
@@ -31,11 +32,10 @@ from nextlabel.campaign.rows import (
     BatchRow,
     CampaignRow,
     LeaseRow,
+    Rules,
     TaskRow,
     WorkerRow,
     joined_lease_id,
-    rules_from_json,
-    rules_to_json,
 )
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.state import NONE, STATUSES, CampaignState
@@ -58,6 +58,7 @@ _NAMES: Final = tuple(column.name for column in campaigns.c)
 CHANGING: Final = tuple(name for name in _NAMES if name not in FIXED)
 _RULES: Final = CHANGING.index("rules")
 _changing = attrgetter(*CHANGING)
+_RULE_TYPE: Final = TypeAdapter(Rules)
 
 _payload = select(payloads.c.data).where(payloads.c.campaign == tasks.c.campaign, payloads.c.number == tasks.c.number)
 TASK = (
@@ -95,13 +96,23 @@ def _config(text: str, amended: str) -> CampaignSettings:
     return CampaignSettings.from_log(json.loads(text)).with_changes(json.loads(amended))
 
 
+@lru_cache(maxsize=1024)
+def _rules_from(text: str) -> Rules:
+    return _RULE_TYPE.validate_json(text)
+
+
+@lru_cache(maxsize=1024)
+def _rules_json(rules: Rules) -> str:
+    return _RULE_TYPE.dump_json(rules).decode()
+
+
 def campaign_from(row: Row) -> tuple[int, CampaignRow]:
     """A row of ``campaigns``: the campaign's number in the database, and the rest."""
     values = dict(zip(_NAMES, row, strict=True))
     number = int(values.pop("number"))
     values["config"] = _config(values["config"], values["amended"])
     values["paused"] = bool(values["paused"])
-    values["rules"] = rules_from_json(values["rules"])
+    values["rules"] = _rules_from(values["rules"])
     return number, CampaignRow(**values)
 
 
@@ -114,7 +125,7 @@ def campaign_values(row: CampaignRow) -> dict[str, Any]:
 def changing_columns(row: CampaignRow) -> tuple[Any, ...]:
     """What may change in the life of a campaign, in the order of its columns."""
     values = _changing(row)
-    return (*values[:_RULES], rules_to_json(row.rules), *values[_RULES + 1 :])
+    return (*values[:_RULES], _rules_json(row.rules), *values[_RULES + 1 :])
 
 
 def task_from(row: Sequence[Any]) -> TaskRow:

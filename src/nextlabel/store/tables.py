@@ -59,7 +59,7 @@ from nextlabel.campaign.rows import CampaignRow, WorkerRow
 from nextlabel.campaign.webhooks import Webhook
 
 #: The revision that the tables below are; the newest in ``migrations/versions``.
-HEAD = "0019"
+HEAD = "0020"
 
 metadata = MetaData(
     naming_convention={

@@ -57,16 +57,16 @@ def model_of(service: CampaignService, id: str, fresh: bool) -> CrowdModel:
 
 def assert_same(one: CrowdModel, other: CrowdModel) -> None:
     """Not a bit of difference in what is believed, nor in what anybody would get next."""
-    assert (one.seq, one.version, one.workers) == (other.seq, other.version, other.workers)
+    assert (one.seq, one.version, one.crowd.people) == (other.seq, other.version, other.crowd.people)
     for name in ("belief", "logp", "counts", "pseudo"):
         mine, theirs = (getattr(model.crowd.campaign.state, name) for model in (one, other))
         shorter = min(len(mine), len(theirs))
         assert np.array_equal(mine[:shorter], theirs[:shorter]), name
     assert np.array_equal(one.crowd.campaign.bins.members, other.crowd.campaign.bins.members)
-    for worker in (*WORKERS, "somebody new"):
+    for worker in range(-1, one.crowd.people):
         for must in (True, False):
             outlook = Outlook(0, 1, must_serve=must)
-            assert one.choose(worker, outlook) == other.choose(worker, outlook), worker
+            assert one.crowd.choose(worker, outlook) == other.crowd.choose(worker, outlook), worker
 
 
 def assert_same_as_fresh(service: CampaignService, id: str) -> None:

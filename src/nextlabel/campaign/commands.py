@@ -267,7 +267,8 @@ class Commands:
         if isinstance(task, str) and state.crowd is not None and state.crowd.crowd.tasks < row.tasks:
             model = self.refit(wait=True)  # there are tasks that it does not know yet
             task, how = model.crowd.choose(state.numbers.get(worker, -1), outlook), {"model": model.version}
-        if task == "turned_away" and state.crowd is not None and state.crowd.turned_by.get(worker) != how["model"]:
+        number = state.numbers.get(worker, -1)
+        if task == "turned_away" and state.crowd is not None and state.crowd.turned_by.get(number) != how["model"]:
             self.record("turned_away", {"worker": worker, "model": how["model"], "left": n, "arrivals": asks})
         if task == "below_price" and row.reserved == 0:
             return self.close("below_price")
@@ -315,7 +316,7 @@ class Commands:
             state.crowd is not None
             and number >= 0
             and state.workers[number].labels >= TRIAL_LABELS
-            and state.crowd.answers_at_random(worker)
+            and state.crowd.answers_at_random(number)
         )
 
     def _is_owed_labels(self, worker: str) -> bool:
@@ -331,8 +332,8 @@ class Commands:
         state, row = self.state, self.state.row
         assert state.crowd is not None
         left = row.left
-        for one in state.workers:
-            if one.given and one.worker != worker and state.crowd.turned_by.get(one.worker) != state.crowd.version:
+        for number, one in enumerate(state.workers):
+            if one.given and one.worker != worker and state.crowd.turned_by.get(number) != state.crowd.version:
                 left -= max(row.tasks - one.given, 0)
                 if left <= 0:
                     return False

@@ -52,19 +52,23 @@ def choose_control(campaign: Commands, worker: str, tested: bool = False) -> int
         wanted = draw < (START - tally.tested) / (FIRST - tally.given)
     else:
         spaced = SPACING * (tally.tested + 1) <= tally.given + 1
-        wanted = spaced and row.config.knows_workers and is_worth_it(campaign.crowd(), worker, row.left)
+        wanted = (
+            spaced
+            and row.config.knows_workers
+            and is_worth_it(campaign.crowd(), campaign.state.numbers.get(worker, -1), row.left)
+        )
     if not wanted:
         return None
     return campaign.state.control_for(worker, starting_place(row.config.seed, row.given))
 
 
-def is_worth_it(model: CrowdModel, worker: str, left: int) -> bool:
+def is_worth_it(model: CrowdModel, number: int, left: int) -> bool:
     """Whether a control tells more about the worker than a label is worth; of other answers the first ones do."""
     if not isinstance(model.kind, Choice | Rating):
         return False
-    crowd, number = model.crowd, model.workers.get(worker, -1)
-    worked = crowd.campaign.worked[: len(model.workers)]
-    if number < 0 or crowd.tasks == 0 or worked.sum() == 0:
+    crowd = model.crowd
+    worked = crowd.campaign.worked[: crowd.people]
+    if not 0 <= number < crowd.people or crowd.tasks == 0 or worked.sum() == 0:
         return False
     state = crowd.campaign.state
     open_ = np.flatnonzero(crowd.gold[: crowd.tasks] < 0)

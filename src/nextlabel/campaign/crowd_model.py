@@ -44,7 +44,6 @@ from nextlabel.crowd.controls import Contradiction, contradiction, held_out
 from nextlabel.crowd.expected import DRAWS, ExpectedAccuracy, expected_accuracy, usual_share
 from nextlabel.crowd.fit import CrowdLabels
 from nextlabel.crowd.learner import expected_jointly, learn_jointly
-from nextlabel.crowd.noise import answers_at_random
 from nextlabel.crowd.numbers import NumberFit, NumberLabels, fit_numbers
 from nextlabel.crowd.pairs import LearntPairs
 from nextlabel.crowd.prior import CrowdPrior
@@ -52,7 +51,6 @@ from nextlabel.crowd.questions import RIGHT, Form
 from nextlabel.errors import InputError
 from nextlabel.files.features import Features, read_features
 from nextlabel.files.tables import NamedColumns
-from nextlabel.policies.allocation import Outlook, Refusal
 from nextlabel.policies.crowd.allocator import LEAST, GrowingCrowd
 from nextlabel.policies.crowd.forms import FormCrowd
 from nextlabel.policies.crowd.valued import NumberCrowd, PairCrowd, ValuedCrowd
@@ -96,7 +94,7 @@ class CrowdSnapshot:
     seen     (W, C, C)  counts of each worker's answers to each truth, with pseudo-counts
     channels (W, C, C)  P(worker says y | truth c), in the order of ``workers``
     stranger (C, C)     the same of somebody who has not come yet
-    labels   (W,)       labels of theirs that count, ``agreeing`` of them with the likeliest truth
+    labels   (W,)       labels of theirs that count
     answers  --         these labels one by one: task, worker, answer
     kind     --         what an answer is; of numbers there are no shares, tilts and channels
     fit      --         of ratings and numbers, what the last refit has learnt of the workers
@@ -121,7 +119,6 @@ class CrowdSnapshot:
     channels: Floats
     stranger: Floats
     labels: Ints
-    agreeing: Ints
     answers: CrowdLabels
     history: tuple[tuple[int, float, float, float], ...]
     kind: Answer
@@ -179,7 +176,6 @@ class CrowdModel:
         #: Of ratings, what the last refit has learnt of workers and items.
         self.fit: NumberFit | None = None
         self._usual = np.log(start_of(config.default_prior))
-        self.workers: dict[str, int] = {}
         self.seq = self.version = 0
         #: A refit of others that this model does not have yet, and one that is under way.
         self.missed: Event | None = None
@@ -190,8 +186,8 @@ class CrowdModel:
         self.history: list[list[float]] = []
         #: The version of the model that last turned each worker away, the time since when people were turned away and
         #: nobody got a task, and whether everybody gets one until the next refit.
-        self.turned_by: dict[str, int] = {}
-        self._visits: dict[str, tuple[int, int]] = {}  # versions that gave the worker a task: the last, how many
+        self.turned_by: dict[int, int] = {}
+        self._visits: dict[int, tuple[int, int]] = {}  # versions that gave the worker a task: the last, how many
         self.nobody_since: float | None = None
         self.serves_all = False
         self._due = self._labels = self._budget = 0
@@ -199,7 +195,7 @@ class CrowdModel:
         self._judged: tuple[int, Bools, int] | None = None
         self._people = -1, 0
         self._revised = False
-        self._predictions: dict[str, tuple[tuple[int, tuple[int, ...]], ...]] = {}
+        self._predictions: dict[int, tuple[tuple[int, tuple[int, ...]], ...]] = {}
         self._target: Event | None = None
         self._aimed = False
         #: What the last refit says of its learner, None without one: the hash of its word, and how much that says.
@@ -232,10 +228,7 @@ class CrowdModel:
 
     def apply(self, log: CampaignState, event: Event) -> None:
         """The next event."""
-        erased = erased_number(event.data.get("worker", ""))
-        if erased is not None and erased < len(self.workers):
-            self._rename(erased, event.data["worker"])
-        self._move(event)
+        self._move(log, event)
         self.seq = event.seq
         kind, target = event.kind, self._target
         if target is not None:
@@ -256,28 +249,20 @@ class CrowdModel:
             self.begun, self.last_refit = None, event.seq
             self.history = event.data.get("history", self.history)
 
-    def _rename(self, number: int, name: str) -> None:
-        """A worker's name was erased; they are numbered as in the campaign."""
-        if (old := list(self.workers)[number]) != name:
-            self.workers = {name if one == old else one: which for one, which in self.workers.items()}
-            if old in self.turned_by:
-                self.turned_by[name] = self.turned_by.pop(old)
-            if old in self._visits:
-                self._visits[name] = self._visits.pop(old)
-
     def _copy(self) -> CrowdModel:
         """A shadow of the model, which learns nothing before its next refit."""
         copy = object.__new__(type(self))
         copy.__dict__.update(self.__dict__)
-        copy.crowd, copy.workers, copy.begun, copy.shadow = deepcopy(self.crowd), dict(self.workers), None, None
+        copy.crowd, copy.begun, copy.shadow = deepcopy(self.crowd), None, None
         copy.turned_by, copy._visits = dict(self.turned_by), dict(self._visits)
         copy.crowd.planned = False
         return copy
 
-    def _move(self, event: Event) -> None:
+    def _move(self, log: CampaignState, event: Event) -> None:
         kind, data = event.kind, event.data
+        who = self._number_of(log, data) if "worker" in data else -1
         if kind == "leased":
-            self._leased(data)
+            self._leased(data, who)
         elif kind in ("labelled", "late"):
             if data["counted"]:
                 self.crowd.complete(lease_number(data["lease"]), data["label"])
@@ -288,18 +273,18 @@ class CrowdModel:
         elif kind == "undone":
             self.crowd.reopen(lease_number(data["lease"]))
         elif kind == "self_assigned":
-            self.crowd.hold(lease_number(data["lease"]), data["task"], self._number_of(data["worker"]))
+            self.crowd.hold(lease_number(data["lease"]), data["task"], who)
         elif kind == "withdrawn":
             if data["counted"]:
                 self._change_labels([[data["lease"], data["label"]]], drop=True)
         elif kind == "turned_away":
-            self._turned_away(data["worker"], data["model"], event.at)
+            self._turned_away(who, data["model"], event.at)
         elif kind == "predicted":
-            self._predicted(data)
+            self._predicted(data, who)
         elif kind == "features_added":
             self._revised = True
         elif kind in ("predictions_dropped", "predictions_restored"):
-            self._change_predictions(data["worker"], kind == "predictions_dropped")
+            self._change_predictions(who, kind == "predictions_dropped")
         elif kind == "worker_blocked":
             for lease in data["leases"]:
                 self.crowd.cancel(lease_number(lease))
@@ -314,39 +299,38 @@ class CrowdModel:
         elif kind in ("labels_dropped", "labels_restored"):
             self._change_labels(data["leases"], kind == "labels_dropped")
 
-    def _leased(self, data: dict[str, Any]) -> None:
-        name = data["worker"]
-        self.crowd.assign(lease_number(data["lease"]), data["task"], self._number_of(name))
+    def _number_of(self, log: CampaignState, data: dict[str, Any]) -> int:
+        """The number of an event's worker, the campaign's own: workers are numbered in the order of the log."""
+        erased = erased_number(data["worker"])
+        number = log.numbers[data["worker"]] if erased is None else erased
+        while self.crowd.people <= number:
+            self.crowd.add_worker(comes="first" not in data)  # predictions say which entry is their first
+        return number
+
+    def _leased(self, data: dict[str, Any], who: int) -> None:
+        self.crowd.assign(lease_number(data["lease"]), data["task"], who)
         self.nobody_since, self.serves_all = None, self.serves_all or data.get("waited", False)
-        version, (last, visits) = data.get("model", 0), self._visits.get(name, (0, 0))
+        version, (last, visits) = data.get("model", 0), self._visits.get(who, (0, 0))
         if version > last:
-            self._visits[name] = version, visits + 1
+            self._visits[who] = version, visits + 1
 
-    def _number_of(self, worker: str) -> int:
-        if worker not in self.workers:
-            self.workers[worker] = self.crowd.add_worker()
-        return self.workers[worker]
-
-    def _turned_away(self, worker: str, version: int, at: float) -> None:
-        self.turned_by[worker] = version
+    def _turned_away(self, who: int, version: int, at: float) -> None:
+        self.turned_by[who] = version
         self.nobody_since = at if self.nobody_since is None else self.nobody_since
-        self.crowd.turn_away(self.workers[worker], self._visits.get(worker, (0, 0))[1])
+        self.crowd.turn_away(who, self._visits.get(who, (0, 0))[1])
 
-    def _predicted(self, data: dict[str, Any]) -> None:
+    def _predicted(self, data: dict[str, Any], who: int) -> None:
         """A model's labels: the next task is chosen by what is learnt with them."""
-        name = data["worker"]
-        if name not in self.workers:
-            self.workers[name] = self.crowd.add_worker(comes=False)
         self.crowd.reserve_tasks(max(data["tasks"]) + 1)
         for task, label in zip(data["tasks"], data["labels"], strict=True):
-            self.crowd.predict(task, self.workers[name], label)
-        made = (*self._predictions.get(name, ()), (data["first"], tuple(data["labels"])))
-        self._predictions = {**self._predictions, name: made}  # a copy: a shadow has the one of before
+            self.crowd.predict(task, who, label)
+        made = (*self._predictions.get(who, ()), (data["first"], tuple(data["labels"])))
+        self._predictions = {**self._predictions, who: made}  # a copy: a shadow has the one of before
         self._revised = True
 
-    def _change_predictions(self, worker: str, drop: bool) -> None:
+    def _change_predictions(self, who: int, drop: bool) -> None:
         """A model's labels leave, or come back."""
-        for first, labels in self._predictions[worker]:
+        for first, labels in self._predictions[who]:
             for entry, label in enumerate(labels, first):
                 if drop:
                     self.crowd.withdraw_prediction(entry)
@@ -370,10 +354,10 @@ class CrowdModel:
     def dump(self) -> bytes:
         """What was given out and came in up to event ``seq``, of which all else is a function; without names."""
         facts = {
-            "format": SNAPSHOT, "seq": self.seq, "last_refit": self.last_refit, "workers": len(self.workers),
-            "history": self.history, "turned_by": [[self.workers[name], one] for name, one in self.turned_by.items()],
-            "visits": [[self.workers[name], *one] for name, one in self._visits.items()],
-            "nobody_since": self.nobody_since, "predictions": self._predictions, "crowd": self.crowd.facts(),
+            "format": SNAPSHOT, "seq": self.seq, "last_refit": self.last_refit, "history": self.history,
+            "turned_by": list(self.turned_by.items()), "visits": list(self._visits.items()),
+            "nobody_since": self.nobody_since, "predictions": list(self._predictions.items()),
+            "crowd": self.crowd.facts(),
         }  # fmt: skip
         file = io.BytesIO()
         columns: dict[str, Any] = {"facts": np.frombuffer(json.dumps(facts).encode(), dtype=np.uint8)}
@@ -381,11 +365,8 @@ class CrowdModel:
         np.savez(file, **columns)
         return zlib.compress(file.getvalue(), 1)
 
-    def restore(self, data: bytes, most: int, names: Sequence[str]) -> bool:
-        """Become the model of a snapshot of event ``most`` or before; False, and of no use, if it is another's.
-
-        ``names`` are those of the campaign's workers, by number.
-        """
+    def restore(self, data: bytes, most: int) -> bool:
+        """Become the model of a snapshot of event ``most`` or before; False, and of no use, if it is another's."""
         try:
             with np.load(io.BytesIO(zlib.decompress(data)), allow_pickle=False) as arrays:
                 facts = json.loads(bytes(arrays["facts"]))
@@ -395,12 +376,10 @@ class CrowdModel:
         except (zlib.error, ValueError, KeyError, OSError):
             return False
         self.seq, self.last_refit, self.history = facts["seq"], facts["last_refit"], facts["history"]
-        self.workers = {name: number for number, name in enumerate(names[: facts["workers"]])}
-        self.turned_by = {names[number]: version for number, version in facts["turned_by"]}
-        self.nobody_since = facts["nobody_since"]
-        self._visits = {names[number]: (last, many) for number, last, many in facts["visits"]}
+        self.turned_by, self.nobody_since = dict(facts["turned_by"]), facts["nobody_since"]
+        self._visits = {number: (last, many) for number, (last, many) in facts["visits"]}
         self._predictions = {
-            name: tuple((first, tuple(labels)) for first, labels in made) for name, made in facts["predictions"].items()
+            who: tuple((first, tuple(labels)) for first, labels in made) for who, made in facts["predictions"]
         }
         self._revised = bool(self._predictions)
         return True
@@ -457,7 +436,7 @@ class CrowdModel:
         self.crowd.reserve_tasks(log.row.tasks)
         while self.seq < upto:
             for event in log.log(self.seq, min(CHUNK, upto - self.seq)):
-                self._move(event)
+                self._move(log, event)
                 self.seq = event.seq
         taught = self._teach(log, data) if teach else {}
         self._refit(log, {**data, **taught})
@@ -475,7 +454,7 @@ class CrowdModel:
         if found is None:
             return none
         columns = history.task[came], history.worker[came], history.answer[came]
-        labels = CrowdLabels(*columns, tasks, len(self.workers), len(crowd.start))
+        labels = CrowdLabels(*columns, tasks, self.crowd.people, len(crowd.start))
         gold = _padded(crowd.gold[: min(tasks, len(crowd.gold))], tasks, -1)
         try:
             _, taught = learn_jointly(labels, gold, *found, prior=crowd.prior)
@@ -551,7 +530,7 @@ class CrowdModel:
         expected = self.snapshot(log, QUICK_DRAWS).expected
         point = [float(data["labels"]), *(round(float(x), 5) for x in expected[:3])]
         return {
-            "workers": len(self.workers),
+            "workers": self.crowd.people,
             "shares": [round(float(p), 6) for p in self.crowd.start],
             "history": [*_thinned(history), point],
         }
@@ -605,9 +584,9 @@ class CrowdModel:
             self._people = self.version, sum(one.given > 0 for one in workers)
         return self._people[1]
 
-    def answers_at_random(self, worker: str) -> bool:
+    def answers_at_random(self, number: int) -> bool:
         """Whether the labels up to the last refit say that this worker's answers have nothing to do with the truth."""
-        number, at_random = self.workers.get(worker, -1), self._verdicts()[0]
+        at_random = self._verdicts()[0]
         return 0 <= number < len(at_random) and bool(at_random[number])
 
     def contradicted_by(self) -> int:
@@ -616,75 +595,80 @@ class CrowdModel:
 
     def _verdicts(self) -> tuple[Bools, int]:
         if self._judged is None or self._judged[0] != self.version:
-            crowd, labels = self.crowd, self._labels_that_count(len(self.crowd.gold))
-            at_random = answers_at_random(*labels[:3], crowd.campaign.state.logp, crowd.channels[: crowd.people])
-            found = None
+            crowd, found = self.crowd, None
             if isinstance(self.kind, Choice):
+                labels = self._labels_that_count(len(crowd.gold))
                 found = contradiction(labels, self._seen[: crowd.people], crowd.start, crowd.gold)
-            self._judged = self.version, at_random, 0 if found is None else found.tasks
+            self._judged = self.version, crowd.at_random(), 0 if found is None else found.tasks
         return self._judged[1:]
 
     def _labels_that_count(self, tasks: int) -> CrowdLabels:
         history = self.crowd.campaign.history
         came = np.flatnonzero(history.answer[: self.crowd.entries] >= 0)
         task, worker, answer = history.task[came], history.worker[came], history.answer[came]
-        return CrowdLabels(task, worker, answer, tasks, self.crowd.people, len(self._usual))
+        return CrowdLabels(task, worker, answer, tasks, self.crowd.people, len(self.crowd.given_share))
 
     @property
     def _seen(self) -> Floats:
         return self.crowd.campaign.state.counts + self.crowd.campaign.state.pseudo
 
-    def choose(self, worker: str, outlook: Outlook) -> int | Refusal:
-        """The task for a worker, or why there is none."""
-        return self.crowd.choose(self.workers.get(worker, -1), outlook)
-
     def snapshot(self, log: CampaignState, draws: int = DRAWS) -> CrowdSnapshot:
         """All that is believed now, as a copy."""
-        crowd, tasks, people = self.crowd, log.row.tasks, len(self.workers)
-        state = crowd.campaign.state
-        shares = usual_share(crowd.given_share, crowd.start, state.total)
-        beliefs, tilt = np.empty((tasks, len(shares))), np.zeros((tasks, len(shares)))
-        beliefs[: crowd.tasks], tilt[: crowd.tasks] = crowd.beliefs[: crowd.tasks], crowd.offsets[: crowd.tasks]
-        told = _padded(crowd.came[: crowd.tasks], tasks)
-        if tasks > crowd.tasks:  # without labels until the next refit
-            classes = np.asarray(log.task_classes(crowd.tasks, tasks), dtype=np.int64)
-            tilt[crowd.tasks :] = self.tilts(log.classes)[classes]
+        crowd, tasks, people = self.crowd, log.row.tasks, self.crowd.people
         answers = self._labels_that_count(tasks)
-        task, worker, answer = answers[:3]
-        bare = np.bincount(task, minlength=tasks)[:tasks] == 0
-        bare[crowd.tasks :] = True  # until the next refit
-        odds = shares * np.exp(tilt[bare])
-        beliefs[bare] = odds / odds.sum(axis=1, keepdims=True)
-        if isinstance(self.kind, Rating) and self.fit is not None:
-            rated = np.flatnonzero(~bare)
-            beliefs[rated] = self.kind.beliefs(*self.fit.read(self._numbers(answers)))[rated]
         gold = _padded(crowd.gold[: min(tasks, len(crowd.gold))], tasks, -1)
-        known = np.flatnonzero(gold >= 0)
-        beliefs[known] = np.eye(len(shares))[gold[known]]
-        agree = answer == beliefs.argmax(axis=1)[task]
+        shares, tilt, beliefs = self._believed(log, answers)
+        for known in np.flatnonzero(gold >= 0).tolist():
+            beliefs[known] = self.kind.known(int(gold[known]))
+        seen, channels, stranger = self._channels(people)
         return CrowdSnapshot(
             seq=self.seq,
             version=self.version,
             beliefs=beliefs,
-            told=told,
+            told=_padded(crowd.came[: crowd.tasks], tasks),
             gold=gold,
             shares=shares,
             tilt=tilt,
             prior=crowd.prior,
             draws=draws,
-            workers=tuple(self.workers),
-            seen=self._seen[:people],
-            channels=crowd.channels[:people].copy(),
-            stranger=crowd.channels[people].copy(),
-            labels=np.bincount(worker, minlength=people)[:people],
-            agreeing=np.bincount(worker, agree, minlength=people)[:people].astype(np.int64),
+            workers=tuple(one.worker for one in log.workers[:people]),
+            seen=seen,
+            channels=channels,
+            stranger=stranger,
+            labels=np.bincount(answers.worker, minlength=people)[:people],
             answers=answers,
-            kind=self.kind,
-            fit=self.fit,
             history=tuple((int(n), mean, low, high) for n, mean, low, high in self.history),
+            kind=self.kind,
+            fit=crowd.fit if isinstance(crowd, NumberCrowd) else self.fit,
             word=self._all_words(shares, tasks),
             learner=self.learner,
+            pairs=crowd.order(answers, [one.worker for one in log.workers[:people]])
+            if isinstance(crowd, PairCrowd)
+            else None,
         )
+
+    def _believed(self, log: CampaignState, labels: CrowdLabels) -> tuple[Floats, Floats, Floats]:
+        """Of the campaign's tasks the usual shares of the truths, log beliefs less those, and beliefs."""
+        crowd, tasks = self.crowd, labels.tasks
+        shares = usual_share(crowd.given_share, crowd.start, crowd.campaign.state.total)
+        beliefs, tilt = np.empty((tasks, len(shares))), np.zeros((tasks, len(shares)))
+        beliefs[: crowd.tasks], tilt[: crowd.tasks] = crowd.beliefs[: crowd.tasks], crowd.offsets[: crowd.tasks]
+        if tasks > crowd.tasks:  # without labels until the next refit
+            classes = np.asarray(log.task_classes(crowd.tasks, tasks), dtype=np.int64)
+            tilt[crowd.tasks :] = self.tilts(log.classes)[classes]
+        bare = np.bincount(labels.task, minlength=tasks)[:tasks] == 0
+        bare[crowd.tasks :] = True  # until the next refit
+        odds = shares * np.exp(tilt[bare])
+        beliefs[bare] = odds / odds.sum(axis=1, keepdims=True)
+        if isinstance(self.kind, Rating) and self.fit is not None:
+            rated = np.flatnonzero(~bare)
+            beliefs[rated] = self.kind.beliefs(*self.fit.read(self._numbers(labels)))[rated]
+        return shares, tilt, beliefs
+
+    def _channels(self, people: int) -> tuple[Floats, Floats, Floats]:
+        """Counts and channels of the workers, and the channel of a stranger."""
+        channels = self.crowd.channels
+        return self._seen[:people], channels[:people].copy(), channels[people].copy()
 
     def _all_words(self, shares: Floats, tasks: int) -> Floats | None:
         """What the learner says of each task, the shares where it has not been asked."""
@@ -709,42 +693,28 @@ class ValuedModel(CrowdModel):
         return FormCrowd(kind, config.seed, RIGHT if config.accuracy is None else min(config.accuracy, MOST_ACCURATE))
 
     def _add_tasks(self, log: CampaignState, tasks: int) -> None:
-        config, new = log.row.config, tasks - self.crowd.tasks
         if isinstance(self.crowd, PairCrowd):
             while (after := len(self.crowd.first)) < tasks:
-                page = log.payloads(after - 1, min(CHUNK, tasks - after))
+                page = log.source.payloads(after - 1, min(CHUNK, tasks - after))
                 self.crowd.add_pairs([pair_of(payload) for _, payload in page])
-        limits = np.full(new, config.most_labels), np.full(new, config.most_in_flight)
-        self.crowd.add_tasks(np.zeros((new, 2)), *limits)
+        super()._add_tasks(log, tasks)
 
     def _teach(self, log: CampaignState, data: dict[str, Any]) -> dict[str, Any]:
         return {}
 
-    def _verdicts(self) -> tuple[Bools, int]:
-        if self._judged is None or self._judged[0] != self.version:
-            self._judged = self.version, self.crowd.at_random(), 0
-        return self._judged[1:]
+    def tilts(self, classes: Sequence[Prior]) -> Floats:
+        """None: items have no priors of their own."""
+        return np.zeros((len(classes), 2))
 
-    def snapshot(self, log: CampaignState, draws: int = DRAWS) -> CrowdSnapshot:
-        """All that is believed now; channels are those of a coin, right as often as a worker is on average."""
-        crowd, tasks, people = self.crowd, log.row.tasks, len(self.workers)
-        answers, beliefs = crowd.labels(tasks), crowd.read(tasks)
-        gold = _padded(crowd.gold[: min(tasks, len(crowd.gold))], tasks, -1)
-        for known in np.flatnonzero(gold >= 0).tolist():
-            beliefs[known] = self.kind.known(int(gold[known]))
-        task, worker, answer = answers[:3]
-        alike = self.kind.shares_right(answer, self.kind.best(beliefs)[task])
-        right = np.append(crowd.right_rates, crowd.right_rates[-1:].repeat(max(people + 1 - len(crowd.right_rates), 0)))
+    def _believed(self, log: CampaignState, labels: CrowdLabels) -> tuple[Floats, Floats, Floats]:
+        return np.full(2, 0.5), np.zeros((labels.tasks, 2)), self.crowd.read(labels.tasks)
+
+    def _channels(self, people: int) -> tuple[Floats, Floats, Floats]:
+        """Those of a coin, right as often as a worker is on average."""
+        rates = self.crowd.right_rates
+        right = np.append(rates, rates[-1:].repeat(max(people + 1 - len(rates), 0)))
         coins = np.stack([np.stack([right, 1 - right], axis=1), np.stack([1 - right, right], axis=1)], axis=1)
-        return CrowdSnapshot(
-            self.seq, self.version, beliefs, np.bincount(task, minlength=tasks)[:tasks], gold, np.full(2, 0.5),
-            np.zeros((tasks, 2)), crowd.prior, draws, tuple(self.workers), coins[:0], coins[:people], coins[-1],
-            np.bincount(worker, minlength=people)[:people],
-            np.rint(np.bincount(worker, alike, minlength=people)[:people]).astype(np.int64), answers,
-            tuple((int(n), mean, low, high) for n, mean, low, high in self.history), self.kind,
-            crowd.fit if isinstance(crowd, NumberCrowd) else None,
-            pairs=crowd.order(answers, self.workers) if isinstance(crowd, PairCrowd) else None,
-        )  # fmt: skip
+        return coins[:0], coins[:people], coins[-1]
 
 
 def first_model(config: CampaignSettings) -> CrowdModel:
@@ -769,7 +739,7 @@ def new_model(log: CampaignState) -> CrowdModel:
     model = first_model(log.row.config)
     data, last = log.source.kept("snapshot"), log.last_event("refitted")
     most = log.row.seq if last is None else last_seen(log.log(last - 1, 1)[0])
-    if data is not None and not model.restore(data, most, [one.worker for one in log.workers]):
+    if data is not None and not model.restore(data, most):
         return first_model(log.row.config)
     return model
 

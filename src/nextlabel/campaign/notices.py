@@ -170,8 +170,8 @@ def current_notices(state: CampaignState) -> tuple[Notice, ...]:
     row, crowd = state.row, state.crowd
     random = [
         Notice("answers_at_random", one.worker, one.labels)
-        for one in state.workers
-        if one.standing == "active" and one.given and crowd is not None and crowd.answers_at_random(one.worker)
+        for number, one in enumerate(state.workers)
+        if one.standing == "active" and one.given and crowd is not None and crowd.answers_at_random(number)
     ]
     known = 0 if crowd is None else crowd.contradicted_by()
     contradicted = [Notice("truths_contradict", None, known)] if known else []
@@ -187,9 +187,7 @@ def nobody_can_label(state: CampaignState) -> bool:
     if not any(one.given and not _is_model(one.worker) for one in state.workers):
         return False
     if crowd is not None and row.config.turn_away:
-        able = np.array(
-            [j for j in able if crowd.turned_by.get(state.workers[j].worker) != crowd.version], dtype=np.int64
-        )
+        able = np.array([j for j in able.tolist() if crowd.turned_by.get(j) != crowd.version], dtype=np.int64)
     if any(state.pool.held[j] < row.tasks - row.full - row.controls for j in able):
         return False  # the usual case, without a look at all leases
     names = {state.workers[j].worker for j in able}
@@ -206,8 +204,8 @@ def _able(state: CampaignState) -> Bools:
             and one.given > 0
             and not _is_model(one.worker)
             and (most is None or one.labels < most)
-            and not (turns_away and crowd is not None and crowd.answers_at_random(one.worker))
-            for one in state.workers
+            and not (turns_away and crowd is not None and crowd.answers_at_random(number))
+            for number, one in enumerate(state.workers)
         ],
         dtype=np.bool_,
     )

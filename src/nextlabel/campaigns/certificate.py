@@ -458,7 +458,6 @@ class _Crowd:
     crowd: CrowdSnapshot
     audit: Audit | None
     supply: Supply
-    order: Ints  # the crowd's workers as the campaign numbers them
     terms: tuple[object, ...]
 
     @classmethod
@@ -469,8 +468,7 @@ class _Crowd:
         if not state.row.tasks:
             raise ConflictError("the campaign has no tasks.", "Add tasks first.")
         crowd, row = commands.crowd_snapshot(), replace(state.row)
-        order = np.array([state.numbers[name] for name in crowd.workers], dtype=np.int64)
-        return cls(commands.now, row, crowd, commands.audited(), supply_of(state), order, _terms(state))
+        return cls(commands.now, row, crowd, commands.audited(), supply_of(state), _terms(state))
 
     @property
     def to_come(self) -> int:
@@ -711,7 +709,7 @@ def labels_to_come(found: _Crowd) -> tuple[int, float, CrowdSupply]:
     if config.gold_in_budget and row.spent:
         labels = math.ceil(labels * float((crowd.gold[crowd.answers.task] < 0).mean()))
     each, newcomers, people = found.supply.expected(asks)
-    return labels, asks, CrowdSupply(each[found.order], newcomers, people)
+    return labels, asks, CrowdSupply(each[: len(crowd.workers)], newcomers, people)
 
 
 def crowd_bound(found: _Crowd) -> tuple[float, str]:

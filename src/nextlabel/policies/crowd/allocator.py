@@ -39,9 +39,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from nextlabel.arrays import Floats, Ints
+from nextlabel.arrays import Bools, Floats, Ints
 from nextlabel.crowd.fit import CrowdLabels
 from nextlabel.crowd.learner import learn_jointly, modest_prior
+from nextlabel.crowd.noise import answers_at_random
 from nextlabel.crowd.prior import TASKS, CrowdPrior
 from nextlabel.errors import InputError
 from nextlabel.files.features import Features
@@ -480,21 +481,34 @@ class GrowingCrowd(CrowdAllocator):
         if self.planned:
             self._settle(task)
             place_task(self.campaign, self.plan, task, False)
+        else:
+            self._follow(task)
 
     def forget_truth(self, task: int) -> None:
         """The task's truth is not known any more; until the next refit its labels count by the channels as they are."""
         self.gold[task] = -1
         if not self.planned:
+            self._follow(task)
             return
-        history, state = self.campaign.history, self.campaign.state
-        logp, entry = self._start_of(task), int(history.last[task])
-        while entry >= 0:
-            if history.answer[entry] >= 0:
-                logp = logp + np.log(self.campaign.channels[history.worker[entry], :, history.answer[entry]])
-            entry = int(history.earlier[entry])
+        state, logp = self.campaign.state, self._start_of(task)
+        for worker, answer in self.entries_of(task):
+            if answer >= 0:
+                logp = logp + np.log(self.campaign.channels[worker, :, answer])
         odds = np.exp(logp - logp.max())
         state.logp[task], state.belief[task] = logp, odds / odds.sum()
         place_task(self.campaign, self.plan, task, self._has_room(task))
+
+    def entries_of(self, task: int) -> Iterator[tuple[int, int]]:
+        """Worker and answer of the task's entries that count or are in flight, last first."""
+        history = self.campaign.history
+        entry = int(history.last[task])
+        while entry >= 0:
+            if history.answer[entry] != GONE:
+                yield int(history.worker[entry]), int(history.answer[entry])
+            entry = int(history.earlier[entry])
+
+    def _follow(self, task: int) -> None:
+        """A task has changed while there is no plan: where there never is one, it is valued here."""
 
     def _settle(self, task: int) -> None:
         state = self.campaign.state
@@ -529,6 +543,7 @@ class GrowingCrowd(CrowdAllocator):
         history.earlier[lease], history.last[task] = history.last[task], lease
         history.size[0] = lease + 1
         self._count(task, worker, 1)
+        self._follow(task)
 
     def hold(self, lease: int, task: int, worker: int) -> None:
         """The worker has had the task unasked: it is not given to them again, and nothing is in flight."""
@@ -549,6 +564,7 @@ class GrowingCrowd(CrowdAllocator):
         if gone:
             self._count(task, int(history.worker[lease]), 1)
         history.answer[lease] = answer
+        self._follow(task)
 
     def predict(self, task: int, worker: int, answer: int) -> None:
         """The label of a model, which takes none of the places that the task has for labels."""
@@ -583,6 +599,7 @@ class GrowingCrowd(CrowdAllocator):
             return
         history.answer[lease] = GONE
         self._count(task, int(history.worker[lease]), -1)
+        self._follow(task)
 
     def reopen(self, lease: int) -> None:
         """An entry that has an answer, or is gone, is in flight again."""
@@ -596,6 +613,7 @@ class GrowingCrowd(CrowdAllocator):
         if gone:
             self._count(task, int(history.worker[lease]), 1)
         history.answer[lease] = IN_FLIGHT
+        self._follow(task)
 
     @contextmanager
     def _planned_for(self, task: int) -> Iterator[None]:
@@ -623,6 +641,12 @@ class GrowingCrowd(CrowdAllocator):
             and flight < self._most_in_flight[task]
             and self.came[task] + flight < self._most_labels[task]
         )
+
+    def _rooms(self) -> Bools:
+        """(K,) the same of every task."""
+        room = (self.flight < self._most_in_flight) & (self.came + self.flight < self._most_labels) & (self.gold < 0)
+        room[self.tasks :] = False
+        return np.asarray(room)
 
     # Snapshots --------------------------------------------------------------------------------------------------
 
@@ -678,11 +702,7 @@ class GrowingCrowd(CrowdAllocator):
         self.campaign.arrived[self._models] = 0
         self._start = float(plan_start(self.settings.seed, 0)) + 0.5 * version
         self.refit()
-        flight = self.flight
-        has_room = (flight < self._most_in_flight) & (self.came + flight < self._most_labels)
-        has_room[self.tasks :] = False
-        has_room[self.gold >= 0] = False
-        open_tasks(self.campaign.bins, has_room.astype(np.int64), MOST_PLANS)
+        open_tasks(self.campaign.bins, self._rooms().astype(np.int64), MOST_PLANS)
         self.planned = True
         self.resolve()
 
@@ -722,6 +742,13 @@ class GrowingCrowd(CrowdAllocator):
         """
         seen = int(np.count_nonzero(self.campaign.arrived))
         return self._strangers and self.given < KNOWN_LABELS * max(seen, 1)
+
+    def at_random(self) -> Bools:
+        """(people,) whose answers have nothing to do with the truth, by the labels up to the last ``learn``."""
+        history = self.campaign.history
+        came = np.flatnonzero(history.answer[: self.entries] >= 0)
+        columns = history.task[came], history.worker[came], history.answer[came]
+        return answers_at_random(*columns, self.campaign.state.logp, self.channels[: self.people])
 
     @property
     def start(self) -> Floats:

@@ -20,7 +20,7 @@ Guarantee: heuristic, deterministic under the seed, and a function of entries, l
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -76,50 +76,9 @@ class ValuedCrowd(GrowingCrowd):
         """None: there are no shares of answers."""
         return np.zeros(0)
 
-    # What happens
-
-    def assign(self, lease: int, task: int, worker: int) -> None:
-        """The worker has been given the task."""
-        super().assign(lease, task, worker)
-        self._follow(task)
-
-    def complete(self, lease: int, answer: int) -> None:
-        """The label of an entry has come in and counts, perhaps after it was gone."""
-        super().complete(lease, answer)
-        self._follow(int(self.campaign.history.task[lease]))
-
-    def cancel(self, lease: int) -> None:
-        """The label of an entry in flight is not expected any more, or does not count."""
-        super().cancel(lease)
-        self._follow(int(self.campaign.history.task[lease]))
-
-    def reopen(self, lease: int) -> None:
-        """An entry that has an answer, or is gone, is in flight again."""
-        super().reopen(lease)
-        self._follow(int(self.campaign.history.task[lease]))
-
-    def know(self, task: int, answer: int) -> None:
-        """The task's truth is known: it is given out no more, and tells about its workers."""
-        super().know(task, answer)
-        self._follow(task)
-
-    def forget_truth(self, task: int) -> None:
-        """The task's truth is not known any more."""
-        super().forget_truth(task)
-        self._follow(task)
-
     def _follow(self, task: int) -> None:
         if task < self.learnt_tasks:
             self._moved(task)
-
-    def entries_of(self, task: int) -> Iterator[tuple[int, int]]:
-        """Worker and answer of the item's entries that count or are in flight."""
-        history = self.campaign.history
-        entry = int(history.last[task])
-        while entry >= 0:
-            if history.answer[entry] != GONE:
-                yield int(history.worker[entry]), int(history.answer[entry])
-            entry = int(history.earlier[entry])
 
     def labels(self, tasks: int) -> CrowdLabels:
         """The labels that count."""
@@ -140,8 +99,7 @@ class ValuedCrowd(GrowingCrowd):
     def choose(self, worker: int, outlook: Outlook) -> int | Refusal:
         """The item for this worker, or why there is none; -1 is a worker nobody knows."""
         n, history = self.learnt_tasks, self.campaign.history
-        count = self.came[:n] + self.flight[:n]
-        room = (self.flight[:n] < self._most_in_flight[:n]) & (count < self._most_labels[:n]) & (self.gold[:n] < 0)
+        count, room = self.came[:n] + self.flight[:n], self._rooms()[:n]
         if outlook.eligible is not None:
             eligible = np.zeros(n, dtype=np.bool_)
             eligible[outlook.eligible] = True

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -71,11 +70,12 @@ def results_of(
     answers = row.config.answer_type
     out: list[Result] = []
     adjudicated, audited = set(row.rules.adjudicated), row.rules.audited
-    for task in tasks:
-        if beliefs is None:
-            truth, counts = belief(row.config, classes[task.class_number], task.labels, task.node)
-        else:
-            truth, counts = beliefs[task.number], label_counts(row.config, task.node)
+    if beliefs is None:
+        states = np.array([(one.class_number, one.node, one.labels) for one in tasks], dtype=np.int64).reshape(-1, 3)
+        found = truths(row.config, classes, *states.T)
+    else:
+        found = beliefs[[one.number for one in tasks]]
+    for task, truth in zip(tasks, found, strict=True):
         known = audited.get(task.number) if task.gold is None else task.gold
         if known is not None:
             truth = answers.known(known)
@@ -92,7 +92,7 @@ def results_of(
                 answers.name_of(best),
                 probability,
                 task.labels,
-                answers.counts(truth, counts),
+                answers.counts(truth, label_counts(row.config, task.node)),
                 task.w,
                 event is not None,
                 event,
@@ -107,21 +107,10 @@ def results_of(
     return out
 
 
-def belief(config: CampaignSettings, prior: Prior, labels: int, node: int) -> tuple[Floats, tuple[int, ...]]:
-    """Posterior probabilities of the truths, and the labels of each answer, of a task in ``node``."""
-    truth = _beliefs(prior, config.threshold, STEP * (1 + labels // STEP))
-    return truth[node], label_counts(config, node)
-
-
 def label_counts(config: CampaignSettings, node: int) -> tuple[int, ...]:
     """The labels of each answer of a task in ``node``."""
     counts = counts_of_node(config.answers, node) if config.labels else ()
     return counts[::-1] if config.answers == 2 else counts
-
-
-@lru_cache(maxsize=256)
-def _beliefs(prior: Prior, threshold: float, depth: int) -> Floats:
-    return prior.believe(threshold, depth)[1]
 
 
 def levels(config: CampaignSettings, node: Ints) -> Ints:

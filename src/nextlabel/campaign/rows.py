@@ -221,17 +221,6 @@ class WorkerRow:
     turned_away: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class RecentAnswer:
-    """One label of a worker, and the state of its task now; ``seconds`` only if the label came in time."""
-
-    label: int
-    class_number: int
-    node: int
-    labels: int
-    seconds: float | None
-
-
 def erased_number(worker: str) -> int | None:
     """The number of a worker whose name was erased; None for any other name."""
     return int(worker.removeprefix(ERASED)) if worker.startswith(ERASED) else None

@@ -35,7 +35,6 @@ from nextlabel.campaign.rows import (
     BatchRow,
     CampaignRow,
     LeaseRow,
-    RecentAnswer,
     Rules,
     TaskRow,
     WorkerRow,
@@ -442,17 +441,15 @@ class CampaignState:
                 break
         return found[:limit]
 
-    def recent_answers(self, worker: str, limit: int) -> list[RecentAnswer]:
-        """A worker's last labels, newest first."""
-        n, leases, tasks, entries = self.leases.size, self.leases, self.pool.tasks, self.pool.entries
-        told = (entries.worker[:n] == self.numbers.get(worker, NONE)) & (leases.label[:n] != NONE)
-        found = []
-        for number in np.flatnonzero(told)[::-1][:limit].tolist():
-            task, in_time = int(entries.task[number]), STATUSES[leases.status[number]] == LABELLED
-            seconds = float(leases.ended_at[number] - leases.leased_at[number]) if in_time else None
-            state = int(tasks.klass[task]), int(tasks.node[task]), int(tasks.labels[task])
-            found.append(RecentAnswer(int(leases.label[number]), *state, seconds))
-        return found
+    def median_seconds(self) -> dict[str, float]:
+        """The median time that each worker took for a label that came in time."""
+        n, leases = self.leases.size, self.leases
+        which = np.flatnonzero((leases.status[:n] == _CODE[LABELLED]) & (leases.secret[:n] != NONE))  # no model's
+        who, seconds = self.pool.entries.worker[which], leases.ended_at[which] - leases.leased_at[which]
+        order = np.argsort(who, kind="stable")
+        used, first = np.unique(who[order], return_index=True)
+        parts = np.split(seconds[order], first[1:])
+        return {self.workers[j].worker: float(np.median(some)) for j, some in zip(used.tolist(), parts, strict=False)}
 
     @property
     def nbytes(self) -> int:

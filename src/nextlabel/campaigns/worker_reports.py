@@ -200,7 +200,7 @@ class WorkerReports:
         tasks = store.tasks_by_number(id, [lease.task for lease in leases])
         given = [
             {"task": tasks[one.task].key, "status": one.status, "at": iso(one.leased_at), "comment": one.comment,
-             "label": None if one.label is None else row.config.labels[one.label]}
+             "label": None if one.label is None else row.config.answer_type.name_of(one.label)}
             for one in leases
         ]  # fmt: skip
         told = [

@@ -20,7 +20,6 @@ from threading import Lock, RLock
 from typing import Any, TypeVar
 
 from sqlalchemy import (
-    ColumnElement,
     Connection,
     Double,
     Engine,
@@ -299,12 +298,7 @@ class _Transaction(StoredLog):
 
     def tasks_by_key(self, keys: Sequence[str]) -> dict[str, TaskRow]:
         """The tasks with these ids, as far as there are any."""
-        found: dict[str, TaskRow] = {}
-        keys = [key for key in keys if is_text(key)]
-        for first in range(0, len(keys), KEYS_AT_ONCE):
-            some = _tasks.where(tasks.c.key.in_(keys[first : first + KEYS_AT_ONCE]))
-            rows = self.runner.connection.execute(some, {"campaign": self.number})
-            found.update((task.key, task) for task in map(task_from, rows))
+        found = _tasks_by_key(self.runner.connection, self.number, keys)
         wanted = set(keys)
         for number, (key, payload) in self._new_tasks().items():
             if key in wanted:
@@ -597,17 +591,17 @@ class SqlStore:
 
     def tasks_by_key(self, id: str, keys: Iterable[str]) -> dict[str, TaskRow]:
         """The tasks with these ids, as far as there are any."""
-        return {task.key: task for task in self._some_tasks(id, tasks.c.key.in_([key for key in keys if is_text(key)]))}
+        with self.read() as connection:
+            number, row = _find(connection, id)
+            found = _tasks_by_key(connection, number, list(keys))
+        return {key: task for key, task in found.items() if task.number < row.tasks}
 
     def tasks_by_number(self, id: str, numbers: Iterable[int]) -> dict[int, TaskRow]:
         """The tasks with these numbers, as far as there are any."""
-        return {task.number: task for task in self._some_tasks(id, tasks.c.number.in_(sorted(set(numbers))))}
-
-    def _some_tasks(self, id: str, which: ColumnElement[bool]) -> list[TaskRow]:
         with self.read() as connection:
             number, row = _find(connection, id)
-            statement = _tasks.where(which, tasks.c.number < row.tasks)
-            return [task_from(one) for one in connection.execute(statement, {"campaign": number})]
+            which = _tasks.where(tasks.c.number.in_(sorted(set(numbers))), tasks.c.number < row.tasks)
+            return {task.number: task for task in map(task_from, connection.execute(which, {"campaign": number}))}
 
     def leases(
         self,
@@ -760,6 +754,14 @@ def _light_events(
     which = {"campaign": campaign, "many": limit, "after": after, "before": 2**62 if before is None else before}
     rows = connection.execute(_light_before if after is None else _light_after, which).all()
     return [event for event, _ in read_events(connection, campaign, rows, with_payloads=False, chunk=limit)]
+
+
+def _tasks_by_key(connection: Connection, campaign: int, keys: Sequence[str]) -> dict[str, TaskRow]:
+    keys, found = [key for key in keys if is_text(key)], list[TaskRow]()
+    for first in range(0, len(keys), KEYS_AT_ONCE):
+        some = _tasks.where(tasks.c.key.in_(keys[first : first + KEYS_AT_ONCE]))
+        found += map(task_from, connection.execute(some, {"campaign": campaign}))
+    return {task.key: task for task in found}
 
 
 def _get(connection: Connection, name: str) -> bytes | None:

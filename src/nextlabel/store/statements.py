@@ -42,12 +42,11 @@ def insert_rows(table: Table) -> BulkWrite:
     return _write(table, names, f"{head} VALUES ({_marks(names)})", f"{head} SELECT * FROM {_unnest(table, names)}")
 
 
-def upsert_rows(table: Table, adding: bool = False) -> BulkWrite:
-    """New rows, or other values in those with the same primary key; ``adding``: theirs plus these."""
+def upsert_rows(table: Table) -> BulkWrite:
+    """New rows, or other values in those with the same primary key."""
     keys = tuple(column.name for column in table.primary_key)
     names = tuple(column.name for column in table.c)
-    old = f'{table.name}."{{0}}" + ' if adding else ""
-    change = ", ".join(f'"{{0}}" = {old}excluded."{{0}}"'.format(name) for name in names if name not in keys)
+    change = ", ".join(_set(name, f"excluded.{_quoted([name])}") for name in names if name not in keys)
     on_conflict = f"ON CONFLICT ({_quoted(keys)}) DO UPDATE SET {change}"
     new = insert_rows(table)
     return _write(table, names, f"{new.sqlite} {on_conflict}", f"{new.postgresql} {on_conflict}")

@@ -12,7 +12,7 @@ import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from sqlalchemy import ColumnElement, Connection, Table, and_, delete, insert, or_, select, update
@@ -39,8 +39,6 @@ from nextlabel.store.tables import batches, campaigns, classes, events, leases, 
 EVENTS, SLICE = 500, 1000
 #: The share of the work that replaying is, for the progress that is shown.
 REPLAYING = 0.8
-#: Tables by number, and the column that has it.
-NUMBERED: Final = (classes, tasks, leases, workers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +93,8 @@ class _Verifier:
         wrong: dict[Table, list[Any]] = {}
         with self._store.read(repeatable=True) as connection:
             self._follow_all(connection)
-            for table in NUMBERED:
+            for table in (classes, tasks, leases, workers, batches):
                 wrong[table] = self._differing(connection, table)
-            wrong[batches] = self._unequal(connection, batches, list(self.state.batches), [])
             stored = connection.execute(select(campaigns).where(campaigns.c.number == self._number)).one()
             wrong[campaigns] = [] if campaign_from(tuple(stored))[1] == self.state.row else [self._number]
         self._progress(1.0)
@@ -134,27 +131,34 @@ class _Verifier:
         self.state.apply(event)
         self.state.end()
 
-    def _differing(self, connection: Connection, table: Table) -> list[int]:
-        """The numbers of the rows of a table that differ from the replay."""
-        state, wrong = self.state, list[int]()
-        size = {classes: len(state.classes), tasks: len(self._keys), leases: state.leases.size,
-                workers: len(state.workers)}[table]  # fmt: skip
-        for first in range(0, max(size, 1), SLICE):
-            end = min(first + SLICE, size)
-            which = [table.c.number >= first, *([table.c.number < end] if end < size else [])]
-            wrong += self._unequal(connection, table, range(first, end), which)
-            if table is tasks:
-                self._check_payloads(connection, first, end)
-        return wrong
+    def _rows(self, table: Table) -> tuple[Sequence[Any], Callable[[Any], Values]]:
+        """The keys of a table's rows as they follow from the log, and the row of a key."""
+        state, number, names = self.state, self._number, self._keys
+        if table is batches:
+            return list(state.batches), lambda key: (number, key, *state.batches[key])
+        if table is classes:
+            found = state.classes
+            return range(len(found)), lambda key: (number, key, json.dumps(prior_table(found[key])))
+        if table is tasks:
+            return range(len(names)), lambda key: (number, *task_columns(state, key, names[key]))
+        if table is leases:
+            return range(state.leases.size), lambda key: lease_columns(number, state, (key,))[0]
+        return range(len(state.workers)), lambda key: worker_columns(number, state, key)
 
-    def _unequal(
-        self, connection: Connection, table: Table, keys: Sequence[Any], which: list[ColumnElement[bool]]
-    ) -> list[Any]:
-        """Of some rows, the keys of those that differ or that only one side has."""
-        right = {key: self._row(table, key) for key in keys}
-        found = connection.execute(select(table).where(table.c.campaign == self._number, *which))
-        stored = {row[1]: tuple(row) for row in found}
-        return [k for k in {*stored, *right} if _plain(table, stored.get(k)) != _plain(table, right.get(k))]
+    def _differing(self, connection: Connection, table: Table) -> list[Any]:
+        """The keys of the rows of a table that differ from the replay, or that only one side has."""
+        (keys, row), wrong = self._rows(table), list[Any]()
+        step, (own, column) = SLICE if isinstance(keys, range) else len(keys) + 1, list(table.c)[:2]
+        for first in range(0, max(len(keys), 1), step):
+            end = first + step
+            which = [column >= first, *([column < end] if end < len(keys) else [])] if isinstance(keys, range) else []
+            found = connection.execute(select(table).where(own == self._number, *which))
+            stored, right = {one[1]: tuple(one) for one in found}, {key: row(key) for key in keys[first:end]}
+            either = {*stored, *right}
+            wrong += [k for k in either if _plain(table, stored.get(k)) != _plain(table, right.get(k))]
+            if table is tasks:
+                self._check_payloads(connection, first, min(end, len(keys)))
+        return wrong
 
     def _check_payloads(self, connection: Connection, first: int, end: int) -> None:
         """Payloads follow from nothing: one that is missing cannot be repaired."""
@@ -164,25 +168,11 @@ class _Verifier:
             if task not in there:
                 payload_from(None, task)
 
-    def _row(self, table: Table, key: Any) -> Values | None:
-        """A row as it follows from the log, None if there is none."""
-        state, number = self.state, self._number
-        if table is batches:
-            return (number, key, *state.batches[key]) if key in state.batches else None
-        if table is classes:
-            return (number, key, json.dumps(prior_table(state.classes[key]))) if key < len(state.classes) else None
-        if table is tasks:
-            return (number, *task_columns(state, key, self._keys[key])) if key < len(self._keys) else None
-        if table is leases:
-            return lease_columns(number, state, (key,))[0] if key < state.leases.size else None
-        return worker_columns(number, state, key) if key < len(state.workers) else None
-
     def _write(self, connection: Connection, table: Table, keys: Sequence[Any]) -> None:
         """Take rows out, and whatever stands in the way of the right ones, and put those in; say so in the log."""
         if table is not campaigns:
-            names = [column.name for column in table.c]
-            rows = [row for row in (self._row(table, key) for key in keys) if row is not None]
-            values = [dict(zip(names, row, strict=True)) for row in rows]
+            names, (right, made) = [column.name for column in table.c], self._rows(table)
+            values = [dict(zip(names, made(key), strict=True)) for key in keys if key in right]
             taken: list[ColumnElement[bool]] = [table.c[names[1]].in_(keys)]
             if table is tasks:
                 taken.append(tasks.c.key.in_([row["key"] for row in values]))

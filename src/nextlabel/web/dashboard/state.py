@@ -33,13 +33,13 @@ from typing import IO, Generic, TypeVar
 from starlette.requests import Request
 
 from nextlabel.beliefs.prior import Prior
-from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.records import ACTIVE
-from nextlabel.campaign.rows import CampaignRow, RecentAnswer
+from nextlabel.campaign.rows import CampaignRow
 from nextlabel.campaign.scoring import FEW_CLASSES
 from nextlabel.campaigns.certificate import Certificate
 from nextlabel.campaigns.imports import ImportStatus, imports_of
 from nextlabel.campaigns.jobs import Jobs
+from nextlabel.campaigns.worker_reports import WorkerReport
 from nextlabel.errors import ConflictError, FileFormatError, GoneError, NotFoundError
 from nextlabel.files.tables import DelimitedTable, delimited
 from nextlabel.files.tasks import check_names
@@ -47,19 +47,13 @@ from nextlabel.service.app_state import AppState
 from nextlabel.service.links import LinkSigner
 from nextlabel.web.dashboard.forecasts import FAILED, Curves, ForecastView, make_forecast_view
 from nextlabel.web.dashboard.summaries import (
-    MOST_LABELS,
-    MOST_WORKERS,
     StateSummary,
-    WorkerSummary,
     summarise_crowd,
     summarise_states,
-    summarise_workers,
-    with_agreement,
-    with_skills,
 )
 
-#: Threads for slow computations; campaigns whose priors are cached.
-THREADS, CACHED_CAMPAIGNS = 2, 64
+#: Threads for slow computations; campaigns whose priors are cached; workers that are shown.
+THREADS, CACHED_CAMPAIGNS, MOST_WORKERS = 2, 64, 50
 
 #: Least seconds between two computations of forecasts and of worker summaries.
 FORECAST_INTERVAL_S, WORKERS_INTERVAL_S = 2.0, 15.0
@@ -87,7 +81,7 @@ class DashboardState:
         self._forecasts: BackgroundCache[ForecastView] = BackgroundCache(
             jobs, self._compute_forecast, FAILED, FORECAST_INTERVAL_S
         )
-        self._workers: BackgroundCache[dict[str, WorkerSummary]] = BackgroundCache(
+        self._workers: BackgroundCache[dict[str, tuple[WorkerReport, float | None]]] = BackgroundCache(
             jobs, self._compute_workers, {}, WORKERS_INTERVAL_S
         )
         self._classes: dict[str, Sequence[Prior]] = {}
@@ -127,8 +121,8 @@ class DashboardState:
             self._forecasts.latest(row.id, -1)  # tables become ready without an event
         return None if known is None else known.value
 
-    def worker_summaries(self, row: CampaignRow) -> dict[str, WorkerSummary] | None:
-        """Speed and agreement by worker, None while they are computed."""
+    def workers(self, row: CampaignRow) -> dict[str, tuple[WorkerReport, float | None]] | None:
+        """Reports on workers and their median seconds, None while they are computed."""
         known = self._workers.latest(row.id, row.seq)
         return None if known is None else known.value
 
@@ -163,17 +157,10 @@ class DashboardState:
             row, self.classes(row), groups, self.now(), self.app.campaign_service.table_cache, self.store
         )
 
-    def _compute_workers(self, id: str) -> dict[str, WorkerSummary]:
-        row = self.store.row(id)
-        workers = [one.worker for one in self.store.workers(id, MOST_WORKERS) if one.labels > 0]
-
-        def look(commands: Commands) -> dict[str, list[RecentAnswer]]:
-            return {worker: commands.state.recent_answers(worker, MOST_LABELS) for worker in workers}
-
-        found = summarise_workers(row, self.classes(row), self.app.campaign_service.run(id, look))
-        crowd = self.app.campaign_service.crowd(row)
-        found = found if crowd is None else with_agreement(found, crowd)
-        return with_skills(found, self.app.campaign_service.worker_reports.skills(id))
+    def _compute_workers(self, id: str) -> dict[str, tuple[WorkerReport, float | None]]:
+        service = self.app.campaign_service
+        medians = service.run(id, lambda commands: commands.state.median_seconds())
+        return {one.worker: (one, medians.get(one.worker)) for one in service.worker_reports.of(id, MOST_WORKERS)}
 
 
 def _is_quick(row: CampaignRow) -> bool:

@@ -1,4 +1,4 @@
-"""A campaign summed up: its tasks by state, and how its workers are doing.
+"""A campaign summed up: its tasks by state.
 
 =============== ===================================================================================
 field           meaning
@@ -12,17 +12,12 @@ low, high       95% interval of the accuracy, where workers were learnt
 =============== ===================================================================================
 
 Cost: a few milliseconds for few classes; a second per 100,000 tasks with priors of their own.
-
-How workers are doing: speed, and agreement with the campaign's current belief, over their latest labels.
-
-A worker's own labels are part of that belief, so agreement favours workers with many labels.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from statistics import median
 
 import numpy as np
 
@@ -30,17 +25,12 @@ from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.crowd_model import CrowdSnapshot
 from nextlabel.campaign.results import levels, truths
-from nextlabel.campaign.rows import CampaignRow, RecentAnswer
 from nextlabel.campaign.settings import CampaignSettings
-from nextlabel.campaigns.worker_reports import Skill
 from nextlabel.crowd.answers import Answer
 from nextlabel.policies.allocation import Group
 
 #: Bins of the probabilities; groups of hard tasks.
 BINS, HARD_GROUPS = 20, 200
-
-#: Most workers, and most labels of each, that are considered.
-MOST_WORKERS, MOST_LABELS = 50, 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,47 +89,3 @@ def _summed(
         hardest=(),
     )
     return summary, hard.tolist()
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerSummary:
-    """A worker's median seconds per label, and the share of ``labels`` that agree with the campaign's belief."""
-
-    median_s: float | None
-    agreement: float | None
-    labels: int
-    skill: Skill | None = None
-
-
-def summarise_workers(
-    row: CampaignRow, classes: Sequence[Prior], answers: Mapping[str, Sequence[RecentAnswer]]
-) -> dict[str, WorkerSummary]:
-    """Summaries of workers from their last labels."""
-    return {worker: _summary(row, classes, said) for worker, said in answers.items()}
-
-
-def with_agreement(found: Mapping[str, WorkerSummary], crowd: CrowdSnapshot) -> dict[str, WorkerSummary]:
-    """The same with the agreement of all labels that count with what was learnt."""
-    told = dict(zip(crowd.workers, zip(crowd.labels.tolist(), crowd.agreeing.tolist(), strict=True), strict=True))
-    out = {}
-    for name, one in found.items():
-        labels, agreeing = told.get(name, (0, 0))
-        out[name] = WorkerSummary(one.median_s, agreeing / labels if labels else None, labels)
-    return out
-
-
-def with_skills(found: Mapping[str, WorkerSummary], skills: Mapping[str, Skill]) -> dict[str, WorkerSummary]:
-    """The same with what was learnt of each worker."""
-    return {name: replace(one, skill=skills.get(name)) for name, one in found.items()}
-
-
-def _summary(row: CampaignRow, classes: Sequence[Prior], said: Sequence[RecentAnswer]) -> WorkerSummary:
-    seconds = [one.seconds for one in said if one.seconds is not None]
-    if not said:
-        return WorkerSummary(None, None, 0)
-    label, klass, node, level = np.array([(s.label, s.class_number, s.node, s.labels) for s in said], dtype=np.int64).T
-    if row.config.knows_workers:  # the model says how many agree
-        return WorkerSummary(median(seconds) if seconds else None, None, len(said))
-    answers = row.config.answer_type
-    agrees = answers.agrees(label, answers.best(truths(row.config, classes, klass, node, level)))
-    return WorkerSummary(median(seconds) if seconds else None, float(agrees.mean()), len(said))

@@ -20,6 +20,7 @@ from nextlabel.campaigns import service
 from nextlabel.campaigns.certificate import Certificate
 from nextlabel.campaigns.guarantees import GuaranteeStatus
 from nextlabel.campaigns.status import cost_of
+from nextlabel.campaigns.worker_reports import report_of
 from nextlabel.prose import joined, listed
 from nextlabel.service.auth import Rights
 from nextlabel.store.sql import SqlStore
@@ -36,8 +37,8 @@ from nextlabel.web.dashboard.formatting import (
     title_of,
     when,
 )
-from nextlabel.web.dashboard.state import DashboardState
-from nextlabel.web.dashboard.summaries import BINS, MOST_WORKERS, StateSummary
+from nextlabel.web.dashboard.state import MOST_WORKERS, DashboardState
+from nextlabel.web.dashboard.summaries import BINS, StateSummary
 from nextlabel.web.render import render
 
 ITEMS_SHOWN, HARD_SHOWN, LEASES_SHOWN, COMMENTS_SHOWN, LOG_LINES = 20, 10, 10, 10, 20
@@ -236,18 +237,12 @@ def _hardest(
 
 
 def _workers(dashboard: DashboardState, row: CampaignRow) -> list[dict[str, Any]]:
-    summaries = dashboard.worker_summaries(row)
-    workers = []
+    known = dashboard.workers(row) or {}
+    shown = []
     for one in dashboard.store.workers(row.id, MOST_WORKERS):
-        in_time = one.labels - one.late
-        workers.append(
-            {
-                "row": one,
-                "mean_s": one.seconds / in_time if in_time > 0 else None,
-                "summary": None if summaries is None else summaries.get(one.worker),
-            }
-        )
-    return workers
+        report, median = known.get(one.worker, (None, None))
+        shown.append({"row": one, "mean_s": report_of(one).mean_seconds, "report": report, "median_s": median})
+    return shown
 
 
 def _comments(dashboard: DashboardState, row: CampaignRow) -> list[CommentLine]:

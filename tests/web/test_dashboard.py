@@ -38,7 +38,7 @@ from nextlabel.web.dashboard.formatting import duration, percent, points, rate
 from nextlabel.web.dashboard.routes import campaign as campaign_routes
 from nextlabel.web.dashboard.routes import create
 from nextlabel.web.dashboard.setting_form import read_time, read_whole
-from nextlabel.web.dashboard.summaries import summarise_states
+from nextlabel.web.dashboard.summaries import summarise
 from nextlabel.web.dashboard.view import campaign_view, log_page, payload_summary
 from nextlabel.web.pages import mount_pages
 from service_fixtures import PATIENCE_S, Service, on_sqlite, running
@@ -544,12 +544,8 @@ class TestCampaign:
             assert http.post("/campaigns/scored/tasks", json=tasks).status_code == 200
         page.goto("/campaigns/scored")
         expect(page.locator("[data-part=tiles]")).to_contain_text("no forecast for more than 64 different priors")
-        found = summarise_states(
-            service.campaign_service.store.row("scored").config, service.campaign_service.store.classes("scored"),
-            service.campaign_service.groups("scored"),
-        )  # fmt: skip
-        assert found is not None
-        expect(page.locator("[data-live=accuracy]")).to_have_text(percent(found.accuracy))
+        accuracy = np.mean([one.probability for one in service.campaign_service.results("scored")])
+        expect(page.locator("[data-live=accuracy]")).to_have_text(percent(float(accuracy)))
 
     def test_closed_and_without_tasks(self, service: Service) -> None:
         service.campaign("over", tasks=2, budget=1)
@@ -898,18 +894,16 @@ class TestReads:
                 assert lease
                 campaign_service.tell(lease.id, "yes" if k % 3 else "no")
             results, row = list(campaign_service.results("c")), store.row("c")
-            found = summarise_states(row.config, store.classes("c"), campaign_service.groups("c"))
+            numbers, *states = campaign_service.run("c", lambda commands: commands.state.states())
+            beliefs = truths(row.config, store.classes("c"), *states)
+            found = summarise(row.config.answer_type, numbers, states[-1], beliefs)
             assert found is not None
             assert found.accuracy == pytest.approx(np.mean([r.probability for r in results]))
             counts = np.bincount([r.labels for r in results])
             assert found.by_labels == tuple(counts)
             assert sum(found.by_probability) == found.labelled == sum(r.labels > 0 for r in results)
-            classes = store.classes("c")
-            numbers = campaign_service.run("c", lambda commands: commands.state.tasks_in(found.hardest, 100))
-            tasks = [store.tasks("c")[number] for number in numbers]
-            states = np.array([(t.class_number, t.node, t.labels) for t in tasks]).T
-            distance = np.abs(truths(row.config, classes, *states)[:, 1] - 0.5).tolist()
-            assert distance == sorted(distance) and len(tasks) == found.labelled
+            distance = [round(abs(results[number].probability - 0.5), 12) for number in found.hardest]
+            assert distance == sorted(distance) and len(distance) == found.labelled
 
 
 class TestWords:

@@ -17,7 +17,7 @@ import numpy as np
 
 from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.prior import Prior
-from nextlabel.beliefs.simplex import counts_of_node, nodes_of
+from nextlabel.beliefs.simplex import counts_of_node
 from nextlabel.campaign.rows import CampaignRow, LeaseRow, TaskRow, is_prediction
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.transitions import LeaseStatus
@@ -111,12 +111,6 @@ def label_counts(config: CampaignSettings, node: int) -> tuple[int, ...]:
     """The labels of each answer of a task in ``node``."""
     counts = counts_of_node(config.answers, node) if config.labels else ()
     return counts[::-1] if config.answers == 2 else counts
-
-
-def levels(config: CampaignSettings, node: Ints) -> Ints:
-    """The number of labels behind each node."""
-    last = np.array([nodes_of(config.answers, m) for m in range(config.most_labels + 1)], dtype=np.int64)
-    return np.searchsorted(last, node, side="right").astype(np.int64)
 
 
 def truths(config: CampaignSettings, classes: Sequence[Prior], klass: Ints, node: Ints, level: Ints) -> Floats:

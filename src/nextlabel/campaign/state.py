@@ -430,16 +430,11 @@ class CampaignState:
         gold, label = self.pool.tasks.gold[entries.task[mine]], self.leases.label[mine]
         return (gold >= 0) & (label >= 0) & self.row.config.answer_type.agrees(label, gold)
 
-    def tasks_in(self, groups: Sequence[Group], limit: int) -> list[int]:
-        """Tasks of these groups, group by group in the order of their places, at most so many."""
-        tasks, n, found = self.pool.tasks, self.row.tasks, list[int]()
-        for klass, node, w in groups:
-            mine = (tasks.klass[:n] == klass) & (tasks.node[:n] == node) & (tasks.w[:n] == w) & (tasks.gold[:n] < 0)
-            numbers = np.flatnonzero(mine)
-            found += numbers[np.argsort(tasks.place[numbers], kind="stable")].tolist()
-            if len(found) >= limit:
-                break
-        return found[:limit]
+    def states(self) -> tuple[Ints, Ints, Ints, Ints]:
+        """The tasks but controls by number, with class, node and labels of each."""
+        tasks, asked = self.pool.tasks, np.flatnonzero(self.pool.tasks.gold[: self.row.tasks] < 0)
+        klass, node, labels = (column[asked].astype(np.int64) for column in (tasks.klass, tasks.node, tasks.labels))
+        return asked, klass, node, labels
 
     def median_seconds(self) -> dict[str, float]:
         """The median time that each worker took for a label that came in time."""

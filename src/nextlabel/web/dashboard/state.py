@@ -24,18 +24,19 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
 from threading import Lock
 from typing import IO, Generic, TypeVar
 
+import numpy as np
 from starlette.requests import Request
 
 from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.records import ACTIVE
+from nextlabel.campaign.results import truths
 from nextlabel.campaign.rows import CampaignRow
-from nextlabel.campaign.scoring import FEW_CLASSES
 from nextlabel.campaigns.certificate import Certificate
 from nextlabel.campaigns.imports import ImportStatus, imports_of
 from nextlabel.campaigns.jobs import Jobs
@@ -46,14 +47,11 @@ from nextlabel.files.tasks import check_names
 from nextlabel.service.app_state import AppState
 from nextlabel.service.links import LinkSigner
 from nextlabel.web.dashboard.forecasts import FAILED, Curves, ForecastView, make_forecast_view
-from nextlabel.web.dashboard.summaries import (
-    StateSummary,
-    summarise_crowd,
-    summarise_states,
-)
+from nextlabel.web.dashboard.summaries import StateSummary, summarise
 
-#: Threads for slow computations; campaigns whose priors are cached; workers that are shown.
-THREADS, CACHED_CAMPAIGNS, MOST_WORKERS = 2, 64, 50
+#: Threads for slow computations; campaigns whose priors are cached; workers that are shown; tasks that are summed up at
+#: once.
+THREADS, CACHED_CAMPAIGNS, MOST_WORKERS, QUICK = 2, 64, 50, 20_000
 
 #: Least seconds between two computations of forecasts and of worker summaries.
 FORECAST_INTERVAL_S, WORKERS_INTERVAL_S = 2.0, 15.0
@@ -145,11 +143,16 @@ class DashboardState:
         return ".".join([proved, imported, *("0" if value is None else str(value.version) for value in values)])
 
     def _compute_summary(self, id: str) -> StateSummary | None:
-        row = self.store.row(id)
-        crowd = self.app.campaign_service.crowd(row)
-        if crowd is not None:
-            return summarise_crowd(row.config, crowd)
-        return summarise_states(row.config, self.classes(row), self.app.campaign_service.groups(id))
+        service, row = self.app.campaign_service, self.store.row(id)
+        if (crowd := service.crowd(row)) is None:
+            tasks, *states = service.run(id, lambda commands: commands.state.states())
+            row = self.store.row(id)
+            beliefs = truths(row.config, self.classes(row), *states)
+            return summarise(row.config.answer_type, tasks, states[-1], beliefs)
+        found = summarise(crowd.kind, np.arange(len(crowd.told)), crowd.told, crowd.beliefs)
+        if found is None:
+            return None
+        return replace(found, accuracy=crowd.expected_accuracy, low=crowd.expected.low, high=crowd.expected.high)
 
     def _compute_forecast(self, id: str) -> ForecastView:
         row, groups = self.store.row(id), self.app.campaign_service.groups(id)
@@ -165,7 +168,7 @@ class DashboardState:
 
 def _is_quick(row: CampaignRow) -> bool:
     """Whether the tasks are summed up in milliseconds."""
-    return row.classes <= FEW_CLASSES and not row.config.knows_workers
+    return row.tasks <= QUICK and not row.config.knows_workers
 
 
 def dashboard_state(request: Request) -> DashboardState:

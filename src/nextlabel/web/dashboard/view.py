@@ -212,12 +212,7 @@ def _adjudicated(dashboard: DashboardState, row: CampaignRow) -> list[TaskRow]:
 def _hardest(
     dashboard: DashboardState, row: CampaignRow, summary: StateSummary, rights: Rights
 ) -> list[dict[str, Any]]:
-    if summary.hard_tasks is None:
-        hardest = summary.hardest
-        service_ = dashboard.app.campaign_service
-        numbers = service_.run(row.id, lambda commands: commands.state.tasks_in(hardest, HARD_SHOWN))
-    else:
-        numbers = list(summary.hard_tasks[:HARD_SHOWN])
+    numbers = list(summary.hardest[:HARD_SHOWN])
     found = dashboard.store.tasks_by_number(row.id, numbers)
     tasks = [found[number] for number in numbers if number in found]
     results = dashboard.app.campaign_service.results_of(row, dashboard.classes(row), tasks, service.READ_PATIENCE_S)

@@ -84,19 +84,8 @@ class Guarantees:
 
     def items(self, id: str) -> list[AuditItem]:
         """The items that the expert was asked for, with the answers so far; not what the campaign believes of them."""
-        row = self._store.row(id)
-        live = self._live(row)
-        if live is None:
-            return []
-        tasks = self._store.tasks_by_number(id, live.queue)
-        return [
-            AuditItem(
-                tasks[number].key,
-                row.config.answer_type.name_of(live.answers[number]) if number in live.answers else None,
-                tasks[number].payload,
-            )
-            for number in live.queue
-        ]
+        live = self._live(self._store.row(id))
+        return [] if live is None else self._service.audit_items(id, {one: live.answers.get(one) for one in live.queue})
 
     def status(self, id: str) -> GuaranteeStatus:
         """How far it is."""

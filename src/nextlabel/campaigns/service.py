@@ -383,6 +383,14 @@ class CampaignService:
         """How many tasks but controls are in each state that has any."""
         return self.run(id, lambda commands: dict(commands.state.groups()))
 
+    def audit_items(self, id: str, answers: Mapping[int, int | None]) -> list[AuditItem]:
+        """Tasks by number that an expert is asked about, with the answers so far, as they are shown."""
+        name, tasks = self.store.row(id).config.answer_type.name_of, self.store.tasks_by_number(id, answers)
+        return [
+            AuditItem(tasks[task].key, None if said is None else name(said), tasks[task].payload)
+            for task, said in answers.items()
+        ]
+
     def crowd(self, row: CampaignRow, patience_s: float | None = None) -> CrowdSnapshot | None:
         """What is believed of tasks and workers, None if the campaign's policy does not tell workers apart."""
         return self.run(row.id, Commands.crowd_snapshot, patience_s) if row.config.knows_workers else None
@@ -462,13 +470,5 @@ class Audits:
 
     def items(self, id: str) -> list[AuditItem]:
         """The tasks that were drawn, with the answers so far; without what the campaign believes of them."""
-        row = self._store.row(id)
-        tasks = self._store.tasks_by_number(id, [task for task, _ in row.rules.audit])
-        return [
-            AuditItem(
-                tasks[task].key,
-                None if answer == NOT_ANSWERED else row.config.answer_type.name_of(answer),
-                tasks[task].payload,
-            )
-            for task, answer in row.rules.audit
-        ]
+        drawn = self._store.row(id).rules.audit
+        return self._service.audit_items(id, {task: None if said == NOT_ANSWERED else said for task, said in drawn})

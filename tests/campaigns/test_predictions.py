@@ -78,13 +78,13 @@ def test_predictions_are_learnt_and_follow_from_the_log(service: CampaignService
     assert service.add_predictions(id, "soft", unsure).added == 20
     label_some(service, id, 12, 2)
     streamed, read = models_of(service, id)
-    assert (streamed.seq, streamed.version, streamed.workers) == (read.seq, read.version, read.workers)
+    assert (streamed.seq, streamed.version, streamed.crowd.people) == (read.seq, read.version, read.crowd.people)
     for name in ("belief", "logp", "counts"):
         mine, theirs = (getattr(model.crowd.campaign.state, name) for model in (streamed, read))
         shorter = min(len(mine), len(theirs))
         assert np.array_equal(mine[:shorter], theirs[:shorter]), name
-    for worker in ("w0", "w3", "somebody new"):
-        assert streamed.choose(worker, Outlook(0, 1)) == read.choose(worker, Outlook(0, 1))
+    for worker in range(-1, streamed.crowd.people):
+        assert streamed.crowd.choose(worker, Outlook(0, 1)) == read.crowd.choose(worker, Outlook(0, 1))
     assert service.verify(id).right
     before = everything(service.store, id)
     service.rebuild(id)

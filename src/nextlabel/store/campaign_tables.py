@@ -279,7 +279,7 @@ def changed_rows(number: int, state: CampaignState) -> dict[BulkWrite, list[Valu
             for k, prior in enumerate(state.classes[changes.first_class :], changes.first_class)
         ],
         **_new_tasks(number, state),
-        MOVE_TASKS: [(number, *moving_columns(state, task)) for task in changes.tasks if task < first],
+        MOVE_TASKS: [(*moving_columns(state, task), number, task) for task in changes.tasks if task < first],
         SAVE_WORKERS: [worker_columns(number, state, state.numbers[name]) for name in changes.workers],
         ADD_LEASES: lease_columns(number, state, range(changes.first_lease, state.leases.size)),
         SAVE_LEASES: [_changed_lease(number, state, lease) for lease in {*changes.leases, *changes.comments}
@@ -287,7 +287,7 @@ def changed_rows(number: int, state: CampaignState) -> dict[BulkWrite, list[Valu
         ADD_EVENTS: [(number, event.seq, event.at, event.kind, data) for event, data, _ in stored],
         ADD_TEXTS: [(number, event.seq, text) for event, _, text in stored if text is not None],
         SAVE_BATCHES: [(number, key, *state.batches[key]) for key in changes.batches],
-        SAVE_CAMPAIGNS: [(number, *changing_columns(state.row))],
+        SAVE_CAMPAIGNS: [(*changing_columns(state.row), number)],
     }  # fmt: skip
 
 
@@ -303,11 +303,11 @@ def _new_tasks(number: int, state: CampaignState) -> dict[BulkWrite, list[Values
 
 
 def moving_columns(state: CampaignState, task: int) -> Values:
-    """The number of a task and what changes of it."""
+    """What changes of a task."""
     own, closed = state.pool.tasks, state.closed_seq.row(task)[0]
     gold = int(own.gold[task])
     return (
-        task, int(own.node[task]), int(own.w[task]), int(own.labels[task]), None if closed == NONE else closed,
+        int(own.node[task]), int(own.w[task]), int(own.labels[task]), None if closed == NONE else closed,
         None if gold < 0 else gold,
     )  # fmt: skip
 
@@ -315,7 +315,7 @@ def moving_columns(state: CampaignState, task: int) -> Values:
 def task_columns(state: CampaignState, task: int, key: str) -> Values:
     """A row of ``tasks`` without the campaign."""
     own = state.pool.tasks
-    return (task, key, int(own.klass[task]), float(own.place[task]), *moving_columns(state, task)[1:])
+    return (task, key, int(own.klass[task]), float(own.place[task]), *moving_columns(state, task))
 
 
 def worker_columns(number: int, state: CampaignState, worker: int) -> Values:
@@ -336,7 +336,7 @@ def lease_columns(number: int, state: CampaignState, which: Iterable[int]) -> li
     return rows
 
 
-_CHANGED = tuple(ADD_LEASES.columns.index(name) for name in ("campaign", "number", *_LEASE_CHANGING))
+_CHANGED = tuple(ADD_LEASES.columns.index(name) for name in (*_LEASE_CHANGING, "campaign", "number"))
 
 
 def _changed_lease(number: int, state: CampaignState, lease: int) -> Values:

@@ -2,8 +2,7 @@
 
 SQLAlchemy writes the SQL, for SQLite and PostgreSQL alike, and looks after connections and transactions; what it adds
 to each execution costs several times what SQLite needs, so that the few statements of every ask and tell go past it.
-A write is described once, by table and columns, and a row is a tuple with a value for each of the columns: arrays that
-PostgreSQL unnests, or one prepared statement for all rows on SQLite.
+A write is described once, by table and columns, and a row is a tuple with a value for each of the columns.
 """
 
 from __future__ import annotations
@@ -11,96 +10,56 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
-from sqlalchemy import BigInteger, Boolean, Column, Connection, Dialect, Double, Executable, Integer, Table
+from sqlalchemy import Connection, Dialect, Executable, Table, bindparam, insert, update
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.dialects.postgresql import psycopg
 
 Values = tuple[Any, ...]
+#: Dialects whose parameters are in the order of a row, and what inserts into each.
+_DIALECTS: Final[dict[str, tuple[Dialect, Callable[[Table], Any]]]] = {
+    "sqlite": (sqlite.dialect(), sqlite.insert),
+    "postgresql": (psycopg.dialect(paramstyle="format"), postgresql.insert),  # type: ignore[no-untyped-call]
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BulkWrite:
-    """One statement for many rows, in each dialect; ``convert`` has for each column what makes its values alike."""
+    """A statement for many rows, in each dialect, and the columns of a row."""
 
     columns: tuple[str, ...]
-    sqlite: str
-    postgresql: str
-    convert: tuple[Callable[[Any], Any] | None, ...]
-
-    def arrays(self, rows: Sequence[Values]) -> list[list[Any]]:
-        """The columns of the rows, as PostgreSQL takes them: one array each, whose values are of one type."""
-        return [
-            list(column) if convert is None else [None if value is None else convert(value) for value in column]
-            for convert, column in zip(self.convert, zip(*rows, strict=True), strict=True)
-        ]
+    text: Mapping[str, str]
 
 
 def insert_rows(table: Table) -> BulkWrite:
     """New rows, a value for every column."""
-    names = tuple(column.name for column in table.c)
-    head = f"INSERT INTO {table.name} ({_quoted(names)})"
-    return _write(table, names, f"{head} VALUES ({_marks(names)})", f"{head} SELECT * FROM {_unnest(table, names)}")
+    return _write(lambda _: insert(table))
 
 
 def upsert_rows(table: Table) -> BulkWrite:
     """New rows, or other values in those with the same primary key."""
-    keys = tuple(column.name for column in table.primary_key)
-    names = tuple(column.name for column in table.c)
-    change = ", ".join(_set(name, f"excluded.{_quoted([name])}") for name in names if name not in keys)
-    on_conflict = f"ON CONFLICT ({_quoted(keys)}) DO UPDATE SET {change}"
-    new = insert_rows(table)
-    return _write(table, names, f"{new.sqlite} {on_conflict}", f"{new.postgresql} {on_conflict}")
+
+    def made(insert: Callable[[Table], Any]) -> Any:
+        new, keys = insert(table), list(table.primary_key)
+        return new.on_conflict_do_update(
+            index_elements=keys,
+            set_={column.name: column for column in new.excluded if column.name not in table.primary_key},
+        )
+
+    return _write(made)
 
 
 def update_rows(table: Table, keys: Sequence[str], changing: Sequence[str]) -> BulkWrite:
-    """Other values in rows that are there: the keys first, then what changes."""
-    names = (*keys, *changing)
-    place = {name: number for number, name in enumerate(names, start=1)}
-    sqlite = (
-        f"UPDATE {table.name} SET {', '.join(_set(name, f'?{place[name]}') for name in changing)} "
-        f"WHERE {' AND '.join(_set(name, f'?{place[name]}') for name in keys)}"
-    )
-    postgresql = (
-        f"UPDATE {table.name} AS old SET {', '.join(_set(name, f'new.{_quoted([name])}') for name in changing)} "
-        f"FROM {_unnest(table, names)} AS new({_quoted(names)}) "
-        f"WHERE {' AND '.join(f'old.{name} = new.{name}' for name in keys)}"
-    )
-    return _write(table, names, sqlite, postgresql)
+    """Other values in rows that are there: what changes first, then the keys."""
+    which = [table.c[name] == bindparam(f"key_{name}") for name in keys]
+    return _write(lambda _: update(table).where(*which).values({name: bindparam(f"new_{name}") for name in changing}))
 
 
-def _write(table: Table, names: tuple[str, ...], sqlite: str, postgresql: str) -> BulkWrite:
-    return BulkWrite(names, sqlite, postgresql, tuple(_converter(table.c[name]) for name in names))
-
-
-def _quoted(names: Sequence[str]) -> str:
-    return ", ".join(f'"{name}"' for name in names)
-
-
-def _set(name: str, value: str) -> str:
-    return f"{_quoted([name])} = {value}"
-
-
-def _marks(names: Sequence[str]) -> str:
-    return ", ".join("?" for _ in names)
-
-
-def _unnest(table: Table, names: Sequence[str]) -> str:
-    return f"unnest({', '.join(f'%s::{_type(table.c[name])}[]' for name in names)})"
-
-
-def _type(column: Column[Any]) -> str:
-    """PostgreSQL's name for the type of a column."""
-    for kind, name in ((BigInteger, "int8"), (Integer, "int4"), (Double, "float8"), (Boolean, "bool")):
-        if isinstance(column.type, kind):
-            return name
-    return "text"
-
-
-def _converter(column: Column[Any]) -> Callable[[Any], Any] | None:
-    for kind, convert in ((Integer, int), (Double, float), (Boolean, bool)):
-        if isinstance(column.type, kind):
-            return convert
-    return None
+def _write(made: Callable[[Callable[[Table], Any]], Any]) -> BulkWrite:
+    """The statement that is made with the insertion of each dialect."""
+    found = {name: made(insert).compile(dialect=dialect) for name, (dialect, insert) in _DIALECTS.items()}
+    return BulkWrite(tuple(found["sqlite"].positiontup), {name: str(one) for name, one in found.items()})
 
 
 Row = tuple[Any, ...]
@@ -173,12 +132,11 @@ class Runner:
         """Write the rows of one table by one statement."""
         if not rows:
             return
-        if self.dialect_name == "postgresql":
-            self._cursor.execute(write.postgresql, write.arrays(rows))
-        elif len(rows) == 1:
-            self._cursor.execute(write.sqlite, rows[0])
+        text = write.text[self.dialect_name]
+        if len(rows) == 1:
+            self._cursor.execute(text, rows[0])
         else:
-            self._cursor.executemany(write.sqlite, rows)
+            self._cursor.executemany(text, rows)
 
     @contextmanager
     def _pipeline(self) -> Iterator[None]:

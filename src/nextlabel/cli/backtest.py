@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -11,9 +11,6 @@ from nextlabel.cli.database import label_source
 from nextlabel.cli.options import parse_number, parse_prior
 from nextlabel.cli.output import check_outputs, deliver, say_read, working
 from nextlabel.errors import InputError
-
-if TYPE_CHECKING:
-    from nextlabel.simulation.answers import Recorded
 
 
 def backtest(
@@ -137,10 +134,14 @@ def backtest(
     if kind != "choice":
         opt.refuse_idle(context, [name for name in context.params if name not in OF_ALL], "--answer choice")
         check_outputs(out, report)
-        columns = {"task": task_column, "worker": worker_column, "label": label_column}
-        given = _Recorded(label_source(context, labels, db), gold, kind, scale, range_, columns, duplicates)
-        with working("Reading"):
-            data = given.read()
+        with working(f"Reading {labels}"):
+            from nextlabel.simulation.answers import read_recorded
+
+            columns = {"task": task_column, "worker": worker_column, "label": label_column}
+            data, *reports = read_recorded(
+                label_source(context, labels, db), gold, kind, scale, range_, columns, duplicates
+            )
+        say_read(*reports)
         items, most = len(data.truth), len(data.labels.task)
         wanted = budget or sorted({min(round(items * x), most) for x in labels_per_task or (2.0, 3.0, 4.0, 5.0)})
         with working("Replaying") as progress:
@@ -201,37 +202,6 @@ OF_ALL = frozenset({
     "labels", "gold", "kind", "scale", "range_", "labels_per_task", "budget", "replications", "seed", "task_column",
     "worker_column", "label_column", "duplicates", "db", "out", "report", "as_json", "jobs",
 })  # fmt: skip
-
-
-class _Recorded(NamedTuple):
-    """Where labels that are no choice are, and what they are."""
-
-    source: Any
-    gold: str | None
-    kind: Any
-    scale: str | None
-    range: str | None
-    columns: dict[str, str]
-    duplicates: Any
-
-    def read(self) -> Recorded:
-        """Labels and gold."""
-        from nextlabel.crowd.answers import answer_type, check_options
-        from nextlabel.crowd.pairs import learn_pairs
-        from nextlabel.files.labels import read_answers, read_labels
-        from nextlabel.simulation.answers import recorded, recorded_pairs
-
-        check_options(self.kind, scale=self.scale, range=self.range)
-        task, label = self.columns["task"], self.columns["label"]
-        known = None if self.gold is None else read_answers(self.gold, task, label)
-        if self.kind == "pair":
-            found = learn_pairs(self.source)
-            say_read(*found.read)
-            return recorded_pairs(found, known)
-        table = read_labels(self.source, **self.columns, duplicates=self.duplicates)
-        say_read(table.report)
-        kind = None if self.kind == "multi" else answer_type(self.kind, (), self.scale, self.range)
-        return recorded(table, kind, known)
 
 
 def _rates(arrival: float | None, completion: float | None, in_flight: str | None) -> tuple[float, float]:

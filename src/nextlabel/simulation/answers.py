@@ -29,14 +29,15 @@ from scipy.stats import kendalltau
 
 from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.fact import Fact
-from nextlabel.crowd.answers import Answer, Number, Pair, Rating
+from nextlabel.crowd.answers import Answer, Number, Pair, Rating, answer_type, check_options
 from nextlabel.crowd.fit import CrowdLabels
 from nextlabel.crowd.numbers import NumberLabels, fit_numbers
-from nextlabel.crowd.pairs import SAID, Comparisons, LearntPairs, fit_pairs
+from nextlabel.crowd.pairs import SAID, Comparisons, fit_pairs, learn_pairs
 from nextlabel.crowd.questions import Form, FormLabels, Question, fit_form, form_of
 from nextlabel.errors import InputError, ProblemError
 from nextlabel.files.columns import cell_text
-from nextlabel.files.labels import LabelTable
+from nextlabel.files.labels import LabelSummary, read_answers, read_labels
+from nextlabel.files.tables import TableSummary
 from nextlabel.policies.allocation import Outlook
 from nextlabel.policies.crowd.allocator import GrowingCrowd
 from nextlabel.policies.crowd.forms import FormCrowd
@@ -223,39 +224,56 @@ def replay_report(
     )  # fmt: skip
 
 
-def known_or_learnt(data: Recorded) -> Recorded:
+def read_recorded(
+    source: Any,
+    gold: str | None,
+    name: Any,
+    scale: str | None = None,
+    range_: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    duplicates: Any = "first",
+) -> tuple[Recorded, TableSummary | LabelSummary]:
+    """Labels of a file as answers of a kind, and what was read; ``gold`` has the answers of items, of pairs numbers."""
+    check_options(name, scale=scale, range=range_)
+    names = {"task": "task", "worker": "worker", "label": "label"} if columns is None else columns
+    known = {} if gold is None else read_answers(gold, names["task"], names["label"])
+    if name == "pair":
+        found = learn_pairs(source)
+        data = found.data
+        low, high = np.minimum(data.first, data.second), np.maximum(data.first, data.second)
+        said = np.where(data.first == low, data.said, -data.said)
+        task, place = np.unique(low * data.items + high, return_inverse=True)
+        labels = CrowdLabels(place, data.worker, np.where(said == 0, 2, (1 - said) // 2), len(task), data.workers, 3)
+        truth = [_number(known.get(item)) for item in found.item_names]
+        pairs = np.stack([task // data.items, task % data.items], axis=1)
+        return _known_or_learnt(Recorded(Pair(), labels, np.array(truth), pairs)), found.read[0]
+    table = read_labels(source, **names, duplicates=duplicates)
+    if table.worker is None or (table.worker < 0).any():
+        raise InputError("the labels do not all say who gave them.", "Give a column of workers.")
+    kind = form_of([*table.labels, *known.values()]) if name == "multi" else answer_type(name, (), scale, range_)
+    numbers = np.array([kind.number_of(cell_text(one)) for one in table.labels], dtype=np.int64)
+    labels = CrowdLabels(table.task, table.worker, numbers[table.label], len(table.tasks), len(table.workers), 2)
+    answers = [known.get(cell_text(item)) for item in table.tasks]
+    if isinstance(kind, Form):
+        truth = [np.nan if one is None else float(kind.number_of(one)) for one in answers]
+    else:
+        truth = [_number(one) for one in answers]
+    return _known_or_learnt(Recorded(kind, labels, np.array(truth))), table.report
+
+
+def _number(text: str | None) -> float:
+    try:
+        return np.nan if text is None else float(text)
+    except ValueError:
+        raise InputError(f"the gold answer {text!r} is not a number.", "Give numbers.") from None
+
+
+def _known_or_learnt(data: Recorded) -> Recorded:
     """The labels with the truth that is known, or else what all of them say; refused with too little of it."""
     known = int(np.isfinite(data.truth).sum())
     if known == 1 or len(data.truth) < 2:
         raise InputError("fewer than two items have gold and labels.", "Give the gold of these labels.")
     return data if known else replace(data, truth=data.read(data.labels, "learnt"))
-
-
-def recorded(table: LabelTable, kind: Answer | None, gold: Mapping[str, str] | None = None) -> Recorded:
-    """Labels of a file as answers of a kind, None for any of several labels; ``gold`` are known answers of items."""
-    if table.worker is None or (table.worker < 0).any():
-        raise InputError("the labels do not all say who gave them.", "Give a column of workers.")
-    known = {} if gold is None else gold
-    answers = form_of([*table.labels, *known.values()]) if kind is None else kind
-    numbers = np.array([answers.number_of(cell_text(one)) for one in table.labels], dtype=np.int64)
-    labels = CrowdLabels(table.task, table.worker, numbers[table.label], len(table.tasks), len(table.workers), 2)
-    said = (known.get(cell_text(name)) for name in table.tasks)
-    if isinstance(answers, Form):
-        truth = [np.nan if one is None else answers.number_of(one) for one in said]
-    else:
-        truth = [np.nan if one is None else float(one) for one in said]
-    return known_or_learnt(Recorded(answers, labels, np.array(truth, dtype=np.float64)))
-
-
-def recorded_pairs(found: LearntPairs, gold: Mapping[str, str] | None = None) -> Recorded:
-    """Comparisons of a file; ``gold`` has a number for each item, larger for better ones."""
-    data, known = found.data, {} if gold is None else gold
-    low, high = np.minimum(data.first, data.second), np.maximum(data.first, data.second)
-    said = np.where(data.first == low, data.said, -data.said)
-    task, place = np.unique(low * data.items + high, return_inverse=True)
-    labels = CrowdLabels(place, data.worker, np.where(said == 0, 2, (1 - said) // 2), len(task), data.workers, 3)
-    truth = np.array([float(known[name]) if name in known else np.nan for name in found.item_names])
-    return known_or_learnt(Recorded(Pair(), labels, truth, np.stack([task // data.items, task % data.items], axis=1)))
 
 
 def drawn_pairs(score: Floats, right: Floats, rng: np.random.Generator) -> Recorded:

@@ -396,6 +396,8 @@ FIRST_ROWS, WORKERS = 64, 8
 KNOWN_LABELS = 40
 #: The least belief that a task may start with.
 LEAST = 1e-6
+#: What a label less on a task is worth among equal values; multiples of the golden ratio put tasks into any order.
+FEWER, GOLDEN = 1e-9, 0.6180339887498949
 
 
 class GrowingCrowd(CrowdAllocator):
@@ -647,6 +649,23 @@ class GrowingCrowd(CrowdAllocator):
         room = (self.flight < self._most_in_flight) & (self.came + self.flight < self._most_labels) & (self.gold < 0)
         room[self.tasks :] = False
         return np.asarray(room)
+
+    def most_valuable(self, value: Floats, worker: int, outlook: Outlook) -> int | Refusal:
+        """Of the first tasks that may be given to the worker the one of most ``value``; of equal ones any."""
+        n, history = len(value), self.campaign.history
+        count, room = self.came[:n] + self.flight[:n], self._rooms()[:n]
+        if outlook.eligible is not None:
+            eligible = np.zeros(n, dtype=np.bool_)
+            eligible[outlook.eligible] = True
+            room &= eligible
+        if not room.any():
+            return "all_leased"
+        had = history.task[: self.entries][history.worker[: self.entries] == worker]
+        room[had[had < n]] = False
+        if not room.any():
+            return "nothing_left_for_you"
+        order = np.arange(n) * GOLDEN % 1.0
+        return int(np.where(room, value - FEWER * (count + order), -np.inf).argmax())
 
     # Snapshots --------------------------------------------------------------------------------------------------
 

@@ -26,16 +26,13 @@ from dataclasses import replace
 import numpy as np
 from scipy.special import erf
 
-from nextlabel.arrays import Bools, Floats, Ints
+from nextlabel.arrays import Bools, Floats
 from nextlabel.crowd.answers import Answer, Number, Pair
 from nextlabel.crowd.fit import CrowdLabels
 from nextlabel.crowd.numbers import NumberFit, NumberLabels, fit_numbers
 from nextlabel.crowd.pairs import SAID, Comparisons, LearntPairs, PairFit, compared, fit_pairs, pair_values, usual_trust
-from nextlabel.policies.allocation import GONE, PLACES, Outlook, Refusal, chance
+from nextlabel.policies.allocation import GONE, Outlook, Refusal
 from nextlabel.policies.crowd.allocator import GrowingCrowd
-
-#: What a label less on an item is worth among equal values, and at most the lot that decides then.
-FEWER = 1e-9
 
 
 class ValuedCrowd(GrowingCrowd):
@@ -47,7 +44,6 @@ class ValuedCrowd(GrowingCrowd):
     def __init__(self, kind: Answer, seed: int = 0) -> None:
         super().__init__(np.full(2, 0.5), "crowd", seed)
         self.kind, self.right_rates, self.learnt_tasks = kind, np.full(1, 0.5), 0
-        self._ties: Floats = np.zeros(0)
 
     # What an answer needs
 
@@ -67,7 +63,6 @@ class ValuedCrowd(GrowingCrowd):
     def _learn(self, labels: CrowdLabels) -> None:
         """Learn workers and items from these labels."""
 
-    @abstractmethod
     def _moved(self, task: int) -> None:
         """Something happened to an item since ``learn``."""
 
@@ -92,26 +87,21 @@ class ValuedCrowd(GrowingCrowd):
         """Learn workers and items from all labels, for the labels to come."""
         self.given, self.budget = given, given + left
         self.settings = replace(self.settings, turn_away=arrivals is not None, expert=expert)
-        new = [chance(self.settings.seed, PLACES, task) for task in range(len(self._ties), self.tasks)]
-        self._ties, self.learnt_tasks = np.append(self._ties, new), self.tasks
+        self.learnt_tasks = self.tasks
         self._learn(self.labels(len(self.gold)))
 
     def choose(self, worker: int, outlook: Outlook) -> int | Refusal:
         """The item for this worker, or why there is none; -1 is a worker nobody knows."""
-        n, history = self.learnt_tasks, self.campaign.history
-        count, room = self.came[:n] + self.flight[:n], self._rooms()[:n]
-        if outlook.eligible is not None:
-            eligible = np.zeros(n, dtype=np.bool_)
-            eligible[outlook.eligible] = True
-            room &= eligible
-        if not room.any():
-            return "all_leased"
-        had = history.task[: self.entries][history.worker[: self.entries] == worker]
-        room[had[had < n]] = False
-        if not room.any():
-            return "nothing_left_for_you"
-        value = self._values(worker) - FEWER * (count + self._ties)
-        return int(np.where(room, value, -np.inf).argmax())
+        return self.most_valuable(self._values(worker), worker, outlook)
+
+
+def variances(crowd: GrowingCrowd, fit: NumberFit | None, tasks: int) -> Floats:
+    """(tasks,) the variance of each item, in units of ``fit``, when all labels that are in flight have come."""
+    there = np.flatnonzero(crowd.campaign.history.answer[: crowd.entries] != GONE)
+    task, worker = crowd.campaign.history.task[there], crowd.campaign.history.worker[there]
+    own = np.ones(len(there)) if fit is None else fit.precisions(worker)
+    first = 1.0 if fit is None else 1.0 / fit.first[1]
+    return np.asarray(np.round(1.0 / (first + np.bincount(task, own, len(crowd.gold))[:tasks]), 9))
 
 
 class NumberCrowd(ValuedCrowd):
@@ -122,29 +112,12 @@ class NumberCrowd(ValuedCrowd):
     def __init__(self, kind: Number, seed: int = 0) -> None:
         super().__init__(kind, seed)
         self.fit: NumberFit | None = None
-        self._precision: Floats = np.zeros(0)
-
-    def _moved(self, task: int) -> None:
-        own = self._precisions(np.array([worker for worker, _ in self.entries_of(task)], dtype=np.int64))
-        self._precision[task] = self._first + own.sum()
-
-    @property
-    def _first(self) -> float:
-        return 1.0 if self.fit is None else 1.0 / self.fit.first[1]
-
-    def _precisions(self, worker: Ints) -> Floats:
-        return np.ones(len(worker)) if self.fit is None else self.fit.precisions(worker)
 
     def _values(self, worker: int) -> Floats:
-        return np.asarray(np.round(1.0 / self._precision, 9))
+        return variances(self, self.fit, self.learnt_tasks)
 
     def _learn(self, labels: CrowdLabels) -> None:
         self.fit = fit_numbers(self._numbers(labels), self.kind) if len(labels.task) else None
-        history, n = self.campaign.history, self.entries
-        there = np.flatnonzero(history.answer[:n] != GONE)
-        own = self._precisions(history.worker[there])
-        told = np.bincount(history.task[there], own, len(self.gold))[: self.learnt_tasks]
-        self._precision = np.asarray(self._first + told, dtype=np.float64)
         if self.fit is not None:
             near = self.kind.tolerance / np.maximum(self.fit.spread, 1e-9)
             self.right_rates = np.asarray(erf(np.append(near, np.median(near)) / np.sqrt(2.0)), np.float64)

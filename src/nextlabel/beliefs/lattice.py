@@ -90,6 +90,15 @@ def level_of(first: Ints) -> Ints:
     return np.repeat(np.arange(len(first) - 1, dtype=np.int64), np.diff(first))
 
 
+def after_labels(lattice: Lattice | Lattices, values: Floats, most: int) -> Floats:
+    """(most + 1, nodes) E[values after w more labels], w = 0, 1, ..; the last level keeps its value."""
+    inner, child = int(lattice.first[-2]), lattice.child
+    prob, rows = lattice.prob.reshape(child.shape), np.repeat(values[None], most + 1, axis=0)
+    for w in range(1, most + 1):
+        rows[w, :inner] = np.sum(prob[:inner] * rows[w - 1][child[:inner]], axis=1)
+    return rows
+
+
 def triangle_counts(depth: int) -> tuple[Ints, Ints]:
     """For each node of the binary lattice: labels seen, and ones among them."""
     _, _, counts = simplex(2, depth)

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.beliefs.lattice import Lattice, level_of
+from nextlabel.beliefs.lattice import Lattice, after_labels, level_of
 from nextlabel.beliefs.simplex import deepest, simplex
 from nextlabel.errors import InputError
 from nextlabel.kernels.choice import LevelTables
@@ -101,14 +101,7 @@ class ClassView:
 
     def after_flight(self, values: Floats, more: int = 0) -> Floats:
         """(flight + 1 + more, nodes) E[values where the w labels in flight lead to]; the last level stays put."""
-        rows = [values]
-        inner = self.inner
-        for _ in range(self.flight + more):
-            below = rows[-1]
-            row = below.copy()
-            row[:inner] = np.sum(self.lattice.prob[:inner] * below[self.lattice.child[:inner]], axis=1)
-            rows.append(row)
-        return np.stack(rows)
+        return after_labels(self.lattice, values, self.flight + more)
 
     def whatever_in_flight(self, values: Floats) -> Floats:
         """(flight + 1, nodes) the same values for every number in flight."""

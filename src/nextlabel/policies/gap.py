@@ -27,6 +27,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
+from nextlabel.beliefs.lattice import after_labels
 from nextlabel.beliefs.simplex import simplex
 from nextlabel.kernels.inputs import Lattices, make_grid
 from nextlabel.kernels.rollout import NO_GAP, NO_TIMED_GAP, GapTables, TimedGap
@@ -37,7 +38,7 @@ from nextlabel.problem.problem import Problem, in_units
 from nextlabel.problem.tasks import TaskClass, counts_of, stack_classes
 from nextlabel.solve.bound import Bound
 from nextlabel.solve.deadline import TimedValues, can_be_timed, timed_values
-from nextlabel.solve.relaxed import after_labels, no_delay_values
+from nextlabel.solve.relaxed import no_delay_values
 from nextlabel.solve.truncation import SETTLED, Cut, make_cut, over_own_lattice, state_columns
 
 #: Arrivals left that are swept at once before the limit is tried.

@@ -38,6 +38,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from time import perf_counter
+from typing import NamedTuple
 
 import numpy as np
 
@@ -138,6 +139,17 @@ CHAIN_TOLERANCE = 1e-5
 Found = tuple[Optimum, Cut, Floats]
 
 
+class Searched(NamedTuple):
+    """Best price and value, truncation, prices, error budget and its scale; priors after grouping (0: none)."""
+
+    best: Optimum
+    cut: Cut
+    prices: Floats
+    off: float
+    scale: float
+    groups: int = 0
+
+
 class BoundSearch:
     """One bound: choose depth, cap and time step, search the prices, certify the result."""
 
@@ -162,12 +174,13 @@ class BoundSearch:
         self.many = self.classes > 4 * SAMPLE
         self.tolerance = max(tolerance, MANY_TOLERANCE) if self.many else tolerance
 
-    def run(self, prices: str) -> Found:
-        """The best prices, the truncation used and the prices as an array."""
+    def run(self, prices: str) -> Searched:
+        """The best prices, the truncation used and what rounding can have taken off."""
         best, cut, lam = self._priced(prices)
         if self.too_late > 0:  # ``lower`` is of a problem with more time, or less
             best = replace(best, lower=best.lower - self.too_late * self.problem.tasks * self.top)
-        return best, cut, lam
+        off = error_budget(self.asked, cut.depth, self.steps) + 8.0 * EPS * abs(best.value)
+        return Searched(best, cut, lam, off, self.scale(best.value))
 
     def _priced(self, prices: str) -> Found:
         scalar, cut, line = self._scalar()
@@ -444,10 +457,7 @@ def upper_bound(
         raise ProblemError(f"charge {charge!r} is not known.", "Use arrivals, or all for the paper's own form.")
     begin = perf_counter()
     problem, unit = in_units(problem)
-    if problem.budget == 0:
-        best, cut, lam, off, scale, groups = _nothing_to_buy(problem)
-    else:
-        best, cut, lam, off, scale, groups = _search(problem, prices, charge == "all", cap, flight, progress)
+    best, cut, lam, off, scale, groups = _search(problem, prices, charge == "all", cap, flight, progress)
     value, lower = unit * (best.value + off), unit * best.lower
     return Bound(
         value=value,
@@ -468,47 +478,27 @@ def upper_bound(
     )
 
 
-#: Best price and value, the truncation, prices, the error budget, its scale, and priors after grouping (0: none).
-Searched = tuple[Optimum, Cut, Floats, float, float, int]
-
-
 def _search(
     problem: Problem, prices: str, charge_all: bool, cap: int | None, flight: int | None, progress: Progress | None
 ) -> Searched:
+    if problem.budget == 0:
+        value = sum(float(counts @ roots.reward[:, 0]) for counts, roots in many_lattices(problem.classes, 0))
+        off = error_budget(problem, 0, 0) + 8.0 * EPS * abs(value)
+        return Searched(Optimum(0.0, value, value, 0.0), Cut(1, 1, 1), np.zeros(0), off, abs(value))
+    rest = (charge_all, cap, flight)
     grouped = group(problem) if len(problem.classes) > MANY_CLASSES else None
     if grouped is None:
-        return *_search_one(problem, prices, charge_all, cap, flight, progress), 0
-    rest = (prices, charge_all, cap, flight)
-    upper, lower = (replace(problem, classes=classes) for classes in (grouped.upper, grouped.lower))
-    best, cut, lam, off, scale = _search_one(upper, *rest, part(progress, 0, 2), MANY_TOLERANCE)
-    low, _, _, _, _ = _search_one(lower, *rest, part(progress, 1, 2), MANY_TOLERANCE)
-    value = best.value + grouped.above
-    best = Optimum(best.price, value, min(low.lower - grouped.below, value), best.slack)
-    return best, cut, lam, off, scale, grouped.priors
-
-
-def _search_one(
-    problem: Problem,
-    prices: str,
-    charge_all: bool,
-    cap: int | None,
-    flight: int | None,
-    progress: Progress | None,
-    tolerance: float = SCALAR_TOLERANCE,
-) -> tuple[Optimum, Cut, Floats, float, float]:
-    search = BoundSearch(problem, charge_all, cap, flight, progress, tolerance)
-    best, cut, lam = search.run(prices)
-    off = error_budget(problem, cut.depth, search.steps) + 8.0 * EPS * abs(best.value)
-    return best, cut, lam, off, search.scale(best.value)
+        return BoundSearch(problem, *rest, progress).run(prices)
+    high, low = (
+        BoundSearch(replace(problem, classes=classes), *rest, part(progress, k, 2), MANY_TOLERANCE).run(prices)
+        for k, classes in enumerate((grouped.upper, grouped.lower))
+    )
+    value = high.best.value + grouped.above
+    best = replace(high.best, value=value, lower=min(low.best.lower - grouped.below, value))
+    return high._replace(best=best, groups=grouped.priors)
 
 
 def _holds(value: float, lower: float, price: float, prices: Floats) -> bool:
     """Whether the theorem covers the result: numbers throughout, no price below 0, no feasible plan above the bound."""
     paid = np.append(prices, price)
     return bool(np.isfinite([value, lower]).all() and np.all((paid >= 0.0) & np.isfinite(paid)) and lower <= value)
-
-
-def _nothing_to_buy(problem: Problem) -> Searched:
-    value = sum(float(counts @ roots.reward[:, 0]) for counts, roots in many_lattices(problem.classes, 0))
-    off = error_budget(problem, 0, 0) + 8.0 * EPS * abs(value)
-    return Optimum(0.0, value, value, 0.0), Cut(1, 1, 1), np.zeros(0), off, abs(value), 0

@@ -41,12 +41,13 @@ import numpy as np
 from scipy.special import pdtr
 
 from nextlabel.arrays import Floats
+from nextlabel.beliefs.lattice import after_labels
 from nextlabel.errors import ProblemError
 from nextlabel.kernels.horizon import backward_deadline, integrate
 from nextlabel.problem.problem import Problem, in_units
 from nextlabel.problem.tasks import Groups, check_groups, fresh_groups, whole
 from nextlabel.solve.per_arrival import BatchPrices, PriceSolver
-from nextlabel.solve.relaxed import after_labels, no_delay_values
+from nextlabel.solve.relaxed import no_delay_values
 from nextlabel.solve.truncation import arrivals_by_time, expected_given, layered_times, make_cut
 
 #: Steps of the search for prices, and at most: they are doubled until that takes off less than this share of the value.

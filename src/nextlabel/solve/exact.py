@@ -52,7 +52,7 @@ from scipy import special, stats
 from scipy.signal import convolve2d
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.beliefs.lattice import Lattice, lump
+from nextlabel.beliefs.lattice import Lattice, after_labels, lump
 from nextlabel.errors import ProblemError, SolverError, TooLargeError
 from nextlabel.kernels.inputs import TIED
 from nextlabel.kernels.joint import (
@@ -168,31 +168,18 @@ def number_states(groups: Sequence[TaskGroup], budget: int, seed: int) -> Number
     return Numbering(tables, group_of, node_of, w_of)
 
 
-def value_now(groups: Sequence[TaskGroup], numbering: Numbering) -> Floats:
-    """R of every id."""
-    out = np.empty(len(numbering.node))
-    for k, group in enumerate(groups):
-        ids = numbering.group == k
-        out[ids] = group.lattice.reward[numbering.node[ids]]
-    return out
-
-
 def value_at_end(groups: Sequence[TaskGroup], numbering: Numbering, mu: float, taus: Floats) -> Floats:
     """H of every id at every time left in ``taus`` (inf: every label comes in)."""
     out = np.empty((len(numbering.node), len(taus)))
     comes_in = -np.expm1(-mu * taus)
     for k, group in enumerate(groups):
-        lattice = group.lattice
-        after = lattice.reward
         ids = np.flatnonzero(numbering.group == k)
         node, w = numbering.node[ids], numbering.w[ids]
         most = int(w.max(initial=0))
-        chance = [stats.binom.pmf(j, np.arange(most + 1)[:, None], comes_in[None, :]) for j in range(most + 1)]
         out[ids] = 0.0
-        for j in range(most + 1):
-            some = w >= j
-            out[ids[some]] += after[node[some], None] * chance[j][w[some]]
-            after = np.sum(lattice.prob * after[lattice.child], axis=1)
+        for j, after in enumerate(after_labels(group.lattice, group.lattice.reward, most)):
+            some, chance = w >= j, stats.binom.pmf(j, np.arange(most + 1)[:, None], comes_in[None, :])
+            out[ids[some]] += after[node[some], None] * chance[w[some]]
     return out
 
 
@@ -402,7 +389,7 @@ class JointSweep:
         problem, U, taus = self.problem, self.problem.budget, line.tau
         numbering = number_states(self._groups, U, seed)
         tables = numbering.tables
-        now = value_now(self._groups, numbering)
+        now = value_at_end(self._groups, numbering, problem.completion_rate, np.zeros(1))[:, 0]
         if self._wait:
             end = value_at_end(self._groups, numbering, problem.completion_rate, taus)
         else:

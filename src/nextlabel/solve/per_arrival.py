@@ -43,14 +43,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nextlabel.arrays import Bools, Floats, Ints
+from nextlabel.beliefs.lattice import after_labels
 from nextlabel.errors import ProblemError, TooLargeError
 from nextlabel.kernels.inputs import Edge, Grid, Lattices, Steps, make_grid
 from nextlabel.kernels.priced import Batches, Plan, backward, forward
 from nextlabel.problem.problem import Problem, in_units, refuse_workers
 from nextlabel.problem.tasks import Groups, check_groups, counts_of, stack_classes, whole
 from nextlabel.solve.progress import Progress
-from nextlabel.solve.relaxed import after_labels, no_delay_edge, no_delay_values
-from nextlabel.solve.truncation import Cut, Timeline, arrival_chances, differences, make_cut, state_columns
+from nextlabel.solve.relaxed import no_delay_edge, no_delay_values
+from nextlabel.solve.truncation import Cut, Timeline, arrival_chances, differences, make_cut
 
 #: Steps remembered; the least decrease, as a share of what the slope promises, that is taken; halvings at most.
 MEMORY, LEAST_DECREASE, HALVINGS = 30, 1e-4, 20
@@ -206,6 +207,12 @@ class Sweeps(NamedTuple):
         return no_delay_edge(self.lattices, self.grid, lowest)
 
 
+def make_sweeps(problem: Problem, cut: Cut, stack: Lattices, closed: bool = False) -> Sweeps:
+    """Sweeps over the lattices of a problem's classes."""
+    grid = make_grid(stack.first, cut.cap, cut.flight)
+    return Sweeps(stack, grid, problem.label_cost, float(stack.spread.max()), closed)
+
+
 class PricedTasks:
     """Tasks, ``tasks`` (classes, states) of them, at prices of batches: their values, and what each batch is given."""
 
@@ -258,19 +265,18 @@ class PricedProblem(PricedTasks):
     ) -> None:
         """``initial`` (classes, states) is where the tasks are now, as shares (fresh if not given), on ``stack``."""
         self.stack = stack_classes(problem.classes, cut.depth, problem.budget) if stack is None else stack
-        self.counts = counts_of(problem.classes)
-        grid = make_grid(self.stack.first, cut.cap, cut.flight)
-        numbers = len(self.counts) * (line.arrivals + 1) * line.layers * grid.states
+        sweeps, self.counts = make_sweeps(problem, cut, self.stack), counts_of(problem.classes)
+        states = sweeps.grid.states
+        numbers = len(self.counts) * (line.arrivals + 1) * line.layers * states
         if numbers > MOST_NUMBERS:
             raise TooLargeError(
                 f"prices per arrival need {numbers:,} values in memory; at most {MOST_NUMBERS:,} are allowed.",
                 "Use --prices scalar, a smaller --cap or fewer kinds of tasks.",
             )
         if initial is None:
-            initial = np.zeros((len(self.counts), grid.states))
+            initial = np.zeros((len(self.counts), states))
             initial[:, 0] = 1.0
         batches = make_batches(problem, line.arrivals, inf, line.arrivals)._replace(size=arrival_chances(problem))
-        sweeps = Sweeps(self.stack, grid, problem.label_cost, float(self.stack.spread.max()))
         steps = line.steps(problem.completion_rate)
         super().__init__(sweeps, batches, self.counts[:, None] * initial, steps)
 
@@ -442,17 +448,15 @@ BATCH_SCHEDULE = ((12, 2e-3, 40), (24, 2e-3, 40), (48, 6e-4, 60), (96, 2e-4, 80)
 def prices_from_batches(problem: Problem, cut: Cut, price: float) -> Floats:
     """(U,) prices, the first arrival first; ``price``: the best one for all."""
     U = problem.budget
-    stack = stack_classes(problem.classes, cut.depth, U)
-    grid, spread = make_grid(stack.first, cut.cap, cut.flight), float(stack.spread.max())
-    sweeps = Sweeps(stack, grid, problem.label_cost, spread)
-    tasks = np.zeros((len(problem.classes), grid.states))
+    sweeps = make_sweeps(problem, cut, stack_classes(problem.classes, cut.depth, U))
+    tasks = np.zeros((len(problem.classes), sweeps.grid.states))
     tasks[:, 0] = counts_of(problem.classes)
     at, lam = np.array([1.0, U]), np.full(2, price)
     for most, smoothing, steps in BATCH_SCHEDULE:
         batches = make_batches(problem, U, inf, most)
         middle = batches.left - 0.5 * (batches.size - 1.0)
         search = PricedTasks(sweeps, batches, tasks)
-        lam = lower_prices(search, np.interp(middle, at, lam), smoothing * spread, steps)[::-1]
+        lam = lower_prices(search, np.interp(middle, at, lam), smoothing * sweeps.spread, steps)[::-1]
         at = middle[::-1]
     return np.asarray(np.interp(np.arange(U, 0, -1.0), at, lam), dtype=np.float64)
 
@@ -494,8 +498,8 @@ class BatchPrices:
     """Prices of the arrivals to come, the next batch first, and the proof of how good they are.
 
     ``advantage`` (classes, states) and ``planned`` (classes, batches, states) are over the states of the solver's
-    sweep: ``PriceSolver.columns`` tells which state of a task is which of them. ``planned`` are the labels that the
-    feasible plan of value ``lower`` gives to tasks in each state, batch by batch.
+    sweep (``state_columns``). ``planned`` are the labels that the feasible plan of value ``lower`` gives to tasks in
+    each state, batch by batch.
     """
 
     size: Ints
@@ -561,13 +565,7 @@ class PriceSolver:
         self.cut = make_cut(self.problem, cap, flight)
         self.batches = whole("number of batches", batches, 1, "Give at least one, e.g. 96.")
         self.stack = stack_classes(self.problem.classes, self.cut.depth)
-        self.sweeps = Sweeps(
-            self.stack,
-            make_grid(self.stack.first, self.cut.cap, self.cut.flight),
-            self.problem.label_cost,
-            float(self.stack.spread.max()),
-            closed,
-        )
+        self.sweeps = make_sweeps(self.problem, self.cut, self.stack, closed)
         self.outside = OutsideTasks(self.problem, self.cut.depth)
 
     def solve(
@@ -613,10 +611,6 @@ class PriceSolver:
             evaluations=priced.evaluations,
             seconds=perf_counter() - begin,
         )
-
-    def columns(self, flight: int, own: Ints) -> Ints:
-        """(flight + 1, nodes) state of the sweep of [w, node] over a class's own lattice; -1 past the sweep."""
-        return state_columns(self.sweeps.grid, self.stack.node_of, flight, own, edge=True)
 
     def place(self, groups: Groups) -> tuple[Floats, Groups]:
         """(classes, states) tasks in each state of the sweep, and the groups past it."""

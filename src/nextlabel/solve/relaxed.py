@@ -52,15 +52,6 @@ def no_delay_values(one: Lattices, lam: float) -> Floats:
     return np.asarray(work[0])
 
 
-def after_labels(one: Lattices, values: Floats, most: int) -> Floats:
-    """(most + 1, nodes) E[values after w more labels], w = 0, 1, ..; the last level keeps its value."""
-    inner = int(one.first[-2])
-    rows = np.repeat(values[None], most + 1, axis=0)
-    for w in range(1, most + 1):
-        rows[w, :inner] = np.sum(one.prob[0, :inner] * rows[w - 1][one.child[:inner]], axis=1)
-    return rows
-
-
 def highest_price(classes: Sequence[TaskClass]) -> float:
     """The most that labels can add to a fresh task, in expectation: nobody buys above it."""
     return max(float((roots.ceiling[:, 0] - roots.reward[:, 0]).max()) for _, roots in many_lattices(classes, 0))

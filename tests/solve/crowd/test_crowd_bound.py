@@ -7,7 +7,7 @@ import pytest
 
 import nextlabel as nl
 from crowds import coin
-from nextlabel.solve.crowd.bound import Crowd, average_bounds, crowd_bound
+from nextlabel.solve.crowd.bound import crowd_bound, limit_of_mean
 from nextlabel.solve.crowd.relaxation import Types, relax
 from tolerances import EXACT
 
@@ -125,29 +125,26 @@ class TestChannelsNotKnown:
         """
         said = np.array([0, 1, 1, 0, 1, 0, 0, 0, 1, 1])
         gold = np.eye(2)[None]
-        crowds = []
+        types, each = Types(gold, np.array([1.0]), np.zeros(1)), []
         for channel in (np.eye(2), np.eye(2)[::-1]):
-            beliefs = np.ascontiguousarray(channel[:, said].T)
-            crowds.append(Crowd(beliefs, np.ones(10), Types(gold, np.array([1.0]), np.zeros(1))))
-        assert average_bounds(crowds, 1).limit.value == pytest.approx(10.0, abs=1e-6)
+            each.append(relax(np.ascontiguousarray(channel[:, said].T), np.ones(10), types, 1))
+        assert limit_of_mean(each).value == pytest.approx(10.0, abs=1e-6)
         marginal = np.full((10, 2), 0.5)
         claimed = relax(marginal, np.ones(10), Types(gold, np.array([1.0]), np.zeros(1)), 1)
         assert claimed.value == pytest.approx(5.5, abs=1e-6)
 
     def test_the_limit_is_above_the_mean(self):
         chance = np.random.default_rng(0)
-        crowds = [
-            Crowd(np.array([[0.5, 0.5]]), np.array([10.0]), Types(np.array([coin(q)]), np.array([20.0]), np.zeros(1)))
-            for q in chance.uniform(0.5, 1, 8)
-        ]
-        found = average_bounds(crowds, 20, grid=60)
-        assert found.values.min() < found.values.mean() < found.limit.value
+        types = [Types(np.array([coin(q)]), np.array([20.0]), np.zeros(1)) for q in chance.uniform(0.5, 1, 8)]
+        each = [relax(np.array([[0.5, 0.5]]), np.array([10.0]), one, 20, grid=60) for one in types]
+        values = np.array([one.value for one in each])
+        assert values.min() < values.mean() < limit_of_mean(each).value
 
     def test_one_crowd_is_not_a_sample(self):
+        workers = (nl.WorkerType(prior=((8, 2), (2, 8)), count=3),)
+        wholly_unknown = nl.Problem.identical(10, 20, nl.priors.Fact(0.5), workers=workers)
         with pytest.raises(nl.errors.ProblemError, match="1 crowds"):
-            average_bounds(
-                [Crowd(np.array([[0.5, 0.5]]), np.ones(1), Types(np.eye(2)[None], np.ones(1), np.zeros(1)))], 1
-            )
+            crowd_bound(wholly_unknown, draws=1)
 
 
 @pytest.mark.parametrize(

@@ -32,8 +32,8 @@ h is worth.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from time import perf_counter
-from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import t
@@ -91,50 +91,16 @@ TOLERANCE = 1e-5
 POINTS = 250
 
 
-class Crowd(NamedTuple):
-    """A crowd that may be the true one, and the beliefs of the tasks, ``members`` at each, if it is."""
-
-    beliefs: Floats
-    members: Floats
-    types: Types
-    rewards: Rewards | None = None
-
-
-class AveragedBound(NamedTuple):
-    """``limit`` has the upper confidence limit of the mean of the bounds ``values`` as its value, and mean prices."""
-
-    limit: Relaxation
-    values: Floats
-
-
-def average_bounds(
-    crowds: Sequence[Crowd], budget: float, *, grid: int | None = None, progress: Progress | None = None
-) -> AveragedBound:
-    """The mean of the bounds of crowds drawn independently, with its upper confidence limit.
+def limit_of_mean(each: Sequence[Relaxation]) -> Relaxation:
+    """The mean of the bounds of crowds drawn independently; its value is the upper confidence limit of their mean.
 
     If all crowds have one and the same bound, that is the limit.
     """
-    if len(crowds) < 2:
-        raise ProblemError(f"{len(crowds)} crowds do not make a mean with a limit.", "Draw at least 2, better 30.")
-    if grid is None and crowds[0].beliefs.shape[1] == 2:
-        grid = POINTS
-    each = []
-    for k, (beliefs, members, types, rewards) in enumerate(crowds):
-        each.append(relax(beliefs, members, types, budget, grid=grid, tolerance=TOLERANCE, rewards=rewards))
-        if progress is not None:
-            progress((k + 1) / len(crowds))
-    values = np.array([one.value for one in each])
-    above = float(t.ppf(CONFIDENCE, len(values) - 1)) * float(values.std(ddof=1)) / float(np.sqrt(len(values)))
-    limit = Relaxation(
-        value=float(values.mean()) + above,
-        price=float(np.mean([one.price for one in each])),
-        supply_prices=np.mean([one.supply_prices for one in each], axis=0),
-        lower=float(np.mean([one.lower for one in each])),
-        gap=float(np.mean([one.gap for one in each])),
-        used=np.mean([one.used for one in each], axis=0),
-        error_budget=float(np.mean([one.error_budget for one in each])),
-    )
-    return AveragedBound(limit, values)
+    if len(each) < 2:
+        raise ProblemError(f"{len(each)} crowds do not make a mean with a limit.", "Draw at least 2, better 30.")
+    mean = Relaxation(*(np.mean([getattr(one, name) for one in each], axis=0) for name in Relaxation.__slots__))
+    spread = float(np.std([one.value for one in each], ddof=1)) / float(np.sqrt(len(each)))
+    return replace(mean, value=float(mean.value) + float(t.ppf(CONFIDENCE, len(each) - 1)) * spread)
 
 
 #: Crowds drawn where channels are not known.
@@ -160,8 +126,15 @@ def crowd_bound(
         supply_prices = best.supply_prices[names]
     else:
         chance = np.random.default_rng(seed)
-        crowds = [Crowd(beliefs, members, draw_types(problem, unit, chance), rewards) for _ in range(draws)]
-        best = average_bounds(crowds, problem.budget, grid=grid, progress=progress).limit
+        points = POINTS if grid is None and problem.answers == 2 else grid
+        crowds, each = [draw_types(problem, unit, chance) for _ in range(draws)], []
+        for k, drawn in enumerate(crowds):
+            each.append(
+                relax(beliefs, members, drawn, problem.budget, grid=points, tolerance=TOLERANCE, rewards=rewards)
+            )
+            if progress is not None:
+                progress((k + 1) / draws)
+        best = limit_of_mean(each)
         supply_prices = _by_type(problem, best.supply_prices)
     value, off = unit * best.value, unit * best.error_budget
     scale = max(abs(value), unit * problem.tasks)

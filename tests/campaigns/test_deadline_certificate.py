@@ -40,8 +40,8 @@ def test_it_counts_what_is_lost_at_the_deadline() -> None:
     found = certified(60)
     assert found.arrivals == pytest.approx(61, abs=2)
     assert found.upper is not None and found.now < found.upper < 1
-    assert found.assumes.startswith("This holds if workers are alike and the prior is right. It takes workers to come")
-    assert "60 an hour on average, by the hour of the day, and take 10 minutes" in found.assumes
+    assert found.assumes.startswith("This holds if workers are alike and the prior is right. It takes workers to ask")
+    assert "60 times an hour on average, by the hour of the day, and take 10 minutes" in found.assumes
     assert "is lost; labels whose lease has lapsed may still come" in found.assumes
     labels = [extra for extra, _ in found.curve]
     values = [value for _, value in found.curve]

@@ -120,7 +120,7 @@ RANGE = 1.645
 IF_ALIKE = "This holds if workers are alike and the prior is right."
 
 #: With a deadline, before the rates are known.
-UNKNOWN = "The deadline is not counted, because how often workers come is known after about 20 labels."
+UNKNOWN = "The deadline is not counted, because how often workers ask is known after about 20 labels."
 
 #: A certificate that took t seconds is used for PATIENCE t seconds although labels came in, but not longer than for
 #: OLDEST_S seconds (the first one may have waited for the compiler), and of an open campaign alone. After as long, one
@@ -312,7 +312,7 @@ def _rates(r: float | PiecewiseRate, mu: float | None, time: float) -> str:
     hourly = " on average, by the hour of the day" if isinstance(r, PiecewiseRate) else ""
     mean = r.mean_arrivals(time) / time if isinstance(r, PiecewiseRate) else r
     takes = "" if mu is None else f"{',' if hourly else ''} and take {_seconds(1.0 / mu)} for a label"
-    return f"It takes workers to come as they have, {3600.0 * mean:.3g} an hour{hourly}{takes}."
+    return f"It takes workers to ask as they have, {3600.0 * mean:.3g} times an hour{hourly}{takes}."
 
 
 def _seconds(time: float) -> str:
@@ -334,7 +334,7 @@ class More:
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """Of a campaign as it was after event ``seq``; ``arrivals`` workers are expected before the deadline, if any."""
+    """Of a campaign as it was after event ``seq``; workers are expected to ask ``arrivals`` times in time."""
 
     campaign: str
     seq: int

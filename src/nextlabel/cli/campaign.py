@@ -484,7 +484,7 @@ def _show_status(service: CampaignService, id: str, wait: bool, as_json: bool) -
         ["labels", f"{row.spent:,} of {row.budget:,}, {row.reserved:,} out, {row.left:,} left"],
         *([] if cost is None else [["cost", cost.sentence]]),
         ["late, expired, released", f"{row.late:,}, {row.expired:,}, {row.released:,}"],
-        ["workers per minute", "not known yet" if r is None else f"{60 * r:.3g}"],
+        ["asks per minute", "not known yet" if r is None else f"{60 * r:.3g}"],
         ["seconds per label", "not known yet" if mu is None else f"{1 / mu:.3g}"],
         ["lease", f"{lease_seconds(row):.0f} s"],
     ]

@@ -27,8 +27,8 @@ PROBES = 15
 SECRET = "beas-secret"
 #: Routes that name no campaign: what they show of campaigns, and what they take, is tested below.
 GLOBAL = {
-    "/", "/campaigns", "/access", "/help/numbers", "/new", "/sign-in", "/sign-out", "/healthz", "/readyz", "/metrics",
-    "/openapi.json", "/tokens", "/tokens/{name}", "/activity", "/hooks/prolific",
+    "/", "/campaigns", "/access", "/help/numbers", "/help/api", "/new", "/sign-in", "/sign-out", "/healthz", "/readyz",
+    "/metrics", "/openapi.json", "/tokens", "/tokens/{name}", "/activity", "/hooks/prolific",
     "/new/{upload}", "/new/{upload}/curve", "/new/{upload}/import/{id}",
 }  # fmt: skip
 #: Pages of workers and experts, who have signed links and no tokens (tests/web/test_worker.py, test_audit_link.py).

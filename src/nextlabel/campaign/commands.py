@@ -36,6 +36,7 @@ from nextlabel.campaign.declaration import LONGEST_COMMENT, LONGEST_WORKER
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.notices import GROWN, Notice, current_notices, nobody_can_label
 from nextlabel.campaign.policy_tables import TableSource, load_of
+from nextlabel.campaign.profiles import keep_profiles, profile_of
 from nextlabel.campaign.rates import (
     RATE_MEMORY,
     arrival_rate,
@@ -121,7 +122,9 @@ class Commands:
         id = lease_id(row.id, row.given)
         self.reopen()  # a label may have become worth its price again
         state = list(self.state.group_of(task))
-        self.record("leased", {"lease": id, "task": task, "worker": worker, "expires_at": until, "state": state, **how})
+        profile = {} if not row.config.known_workers or worker in self.state.numbers else profile_of(self.state, worker)
+        data = {"lease": id, "task": task, "worker": worker, "expires_at": until, "state": state, **how, **profile}
+        self.record("leased", data)
         return self._lease(self.state.get_lease(id))
 
     def refusal(self, worker: str) -> NoTask | None:
@@ -416,6 +419,7 @@ class Commands:
                 self._learn_all()
             except TablesPendingError:
                 return reason  # the next command closes it
+            keep_profiles(self.state)
             self.record("closed", {"reason": reason})
         return reason
 

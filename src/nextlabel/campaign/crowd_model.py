@@ -308,6 +308,8 @@ class CrowdModel:
         return number
 
     def _leased(self, data: dict[str, Any], who: int) -> None:
+        if "profile" in data:
+            self.crowd.introduce(who, np.array(data["profile"], dtype=np.float64))
         self.crowd.assign(lease_number(data["lease"]), data["task"], who)
         self.nobody_since, self.serves_all = None, self.serves_all or data.get("waited", False)
         version, (last, visits) = data.get("model", 0), self._visits.get(who, (0, 0))
@@ -607,6 +609,13 @@ class CrowdModel:
         came = np.flatnonzero(history.answer[: self.crowd.entries] >= 0)
         task, worker, answer = history.task[came], history.worker[came], history.answer[came]
         return CrowdLabels(task, worker, answer, tasks, self.crowd.people, len(self.crowd.given_share))
+
+    def profiles(self) -> Floats:
+        """(W, C, C) how often each worker gave an answer (last axis) to a truth here, in expectation."""
+        labels = self._labels_that_count(len(self.crowd.gold))
+        counts = np.zeros((self.crowd.people, labels.answers, labels.answers))
+        np.add.at(counts.transpose(0, 2, 1), (labels.worker, labels.answer), self.crowd.beliefs[labels.task])
+        return counts
 
     @property
     def _seen(self) -> Floats:

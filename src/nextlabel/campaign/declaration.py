@@ -302,6 +302,15 @@ class DeclaredSettings(BaseModel):
         "told that there is nothing for them at present (policy crowd only): nobody before their first ten labels, and "
         "only noise before half of an equal share of the budget.",
     )  # fmt: skip
+    known_workers: Annotated[
+        bool,
+        Offer("--known-workers/--new-workers", form="terms",
+              label="Begin with what your earlier campaigns with these labels taught about the workers"),
+    ] = Field(
+        False,
+        description="Whether the campaign begins with what ended campaigns of the same owner with the same labels "
+        "taught about a worker (policy crowd, a choice of labels), as far as their labels here agree with it.",
+    )  # fmt: skip
     pay_per_label: Annotated[
         float, Offer("P", changeable=True, form="terms", label="Pay per label", note="for the list of payments")
     ] = Field(
@@ -447,6 +456,7 @@ class SettingOptions(ChangeableOptions, total=False):
     rho: float
     seed: int
     gold_in_budget: bool
+    known_workers: bool
     qualification: int | None
     pass_mark: float
     attempts: int

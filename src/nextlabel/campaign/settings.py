@@ -158,6 +158,8 @@ class CampaignSettings(DeclaredSettings):
         if self.features and not self.learns_from_features:
             raise InputError(f"policy {self.policy!r} does not learn from features.", "Use the policy crowd.")
         check_turning_away(self.turn_away, self.policy)
+        if self.known_workers and not (self.knows_workers and self.answer == "choice"):
+            raise InputError("known workers are for a choice of labels with the policy crowd.", "Leave it out.")
         policy.check_answers(self.answers)
         if self.label_cost > 0 and not policy.priced:
             raise InputError(

@@ -19,6 +19,17 @@ from nextlabel.campaign.intake import add_tasks
 from nextlabel.campaign.known_answers import adjudicate, answer_audit, draw_audit, set_gold, undo_adjudication
 from nextlabel.campaign.new_tasks import NewTask, paired, read_tasks
 from nextlabel.campaign.policy_tables import load_of
+from nextlabel.campaign.profiles import (
+    KNOWN,
+    PROFILES,
+    Profiles,
+    add_known,
+    forget,
+    merged,
+    name_hash,
+    profiles_from_rows,
+    read_profiles,
+)
 from nextlabel.campaign.records import taken_by_deleted
 from nextlabel.campaign.replies import (
     Added,
@@ -140,8 +151,39 @@ class CampaignService:
                     f"there is a campaign {name!r} with other settings.", "Choose another id, or change that one."
                 ) from None
             added = self._add(name, some, more, FIRST_BATCH, progress)
+        if config.known_workers and self.store.get(kept_name(name, KNOWN)) is None:
+            known = self._known(config, self.store.access.owner(name))
+            self.run(name, lambda commands: add_known(commands.state, known))
         self.warm(name)
         return self.store.row(name), added
+
+    def _known(self, config: CampaignSettings, owner: str) -> Profiles:
+        """What ended campaigns of an owner with the same labels have taught about workers."""
+        owners = self.store.access.owners()
+        ended = [
+            row.id
+            for row in self.store.campaigns()
+            if row.config.labels == config.labels and owners.get(row.id, "") == owner
+        ]
+        return merged(read_profiles(self.store.get(kept_name(id, PROFILES))) for id in ended)
+
+    def profiles(self, id: str) -> list[dict[str, Any]]:
+        """What an ended campaign has taught about its workers: a row for each answer to a truth."""
+        labels, kept = self.store.row(id).config.labels, read_profiles(self.store.get(kept_name(id, PROFILES)))
+        return [
+            {"worker": one.worker, "truth": labels[c], "answer": labels[y], "count": count}
+            for one in self.store.workers(id)
+            for c, row in enumerate(kept.get(name_hash(one.worker), ()))
+            for y, count in enumerate(row)
+        ]
+
+    def add_profiles(self, id: str, rows: Iterable[Mapping[str, Any]]) -> int:
+        """Know workers by rows of ``profiles``, perhaps of another service; returns how many are known."""
+        config = self.store.row(id).config
+        if not config.known_workers:
+            raise ConflictError(f"campaign {id!r} takes workers to be new.", "Create one with known_workers.")
+        table = profiles_from_rows(rows, config.labels)
+        return self.run(id, lambda commands: add_known(commands.state, table))
 
     def _has_campaign(self, id: str) -> bool:
         try:
@@ -306,6 +348,10 @@ class CampaignService:
             row = WorkerRow(ERASED)
             if not visits:
                 raise
+        owners, kept = self.store.access.owners(), self.store.campaigns()
+        for one in kept:  # what one campaign knows of somebody, others of the owner have copied
+            if owners.get(one.id) == owners.get(id) and (one.config.known_workers or one.id == id):
+                self.run(one.id, lambda commands: forget(commands.state, name))
         self.store.access.revoke_link(id, link_name(self.store.get(LINK_SECRET) or b"", id, name))
         self.worker_reports.forget(id)
         self.store.forget_pages()

@@ -239,6 +239,9 @@ def add(
         str | None,
         text("--features", "FILE", "What is known of items: a column task, and numbers, vectors or texts."),
     ] = None,
+    profiles: Annotated[
+        str | None, text("--profiles", "FILE", "What is known of workers to come: worker, truth, answer, count.")
+    ] = None,
     replace_features: Annotated[
         bool, typer.Option("--replace-features", help="With --features: take away those that are there.")
     ] = False,
@@ -249,17 +252,17 @@ def add(
     db: Db = DB,
     as_json: Json = False,
 ) -> None:
-    """Add tasks, known answers, a model's predictions or features of items, all of a file or none of it.
+    """Add tasks, known answers, predictions, features of items or profiles of workers, all of a file or none of it.
 
     Control questions are given among the others and never shown as such. Their labels tell how good each worker is, and
     are not paid from the budget unless the campaign was created with --gold-in-budget; an answer is corrected by giving
     it again. A model is learnt like any worker, so that people go where it is not enough. With features a label says
     something about items like its own; they may be of items that come later.
     """
-    if sum(given is not None for given in (tasks, gold, predictions, features)) != 1:
+    if sum(given is not None for given in (tasks, gold, predictions, features, profiles)) != 1:
         raise InputError(
             "nothing says what to add, or several things do.",
-            "Give a file of TASKS, --gold FILE, --predictions FILE or --features FILE.",
+            "Give a file of TASKS, or --gold, --predictions, --features or --profiles with a FILE.",
         )
     if tasks is None:
         refuse_idle(context, ["score_column", "gold_column"], "a file of TASKS")
@@ -269,7 +272,11 @@ def add(
         refuse_idle(context, ["model", "cost"], "--predictions")
     if features is None:
         refuse_idle(context, ["replace_features"], "--features")
-    if features is not None:
+    if profiles is not None:
+        with opened_tasks(profiles, None, None) as rows, service_at(db) as service:
+            known = service.add_profiles(id, rows.rows())
+        answer(as_json, {"known": known}, f"{id} knows {counted(known, 'worker')}.")
+    elif features is not None:
         read = _read_features(features, id_column)
         with service_at(db) as service:
             answer(as_json, *_add_features(service, id, read, replace_features))
@@ -533,10 +540,10 @@ def export(
     context: typer.Context,
     id: Id,
     rows: Annotated[
-        Literal["tasks", "labels", "workers", "events", "items"],
+        Literal["tasks", "labels", "workers", "profiles", "events", "items"],
         typer.Option(
-            help="One row per task, one for each worker's answer to a task, one per worker, the log, or, of pairs, one "
-            "per item in their order."
+            help="One row per task, one for each worker's answer to a task, one per worker, what each is like, the "
+            "log, or, of pairs, one per item in their order."
         ),
     ] = "tasks",
     unanswered: Annotated[
@@ -560,8 +567,9 @@ def export(
 
     With --rows labels: who answered what, and when. workers, backtest, prior, rates and plan --pilot read that file,
     or the campaign itself as campaign:ID. With --rows workers: labels, time and amount of each worker, with agreement,
-    accuracy and what stands out. With --rows events: the log. With --rows items: the items of a campaign for pairs, the
-    best first.
+    accuracy and what stands out. With --rows profiles: how often each worker gave an answer to a truth in a campaign
+    that has ended, for the next one (add --profiles). With --rows events: the log. With --rows items: the items of a
+    campaign for pairs, the best first.
     """
     if as_json and save is None:
         refuse_idle(context, ["form"], "--save, or without --json")
@@ -577,6 +585,8 @@ def export(
             header, table = _labels(service, id, unanswered, dropped)
         elif rows == "workers":
             header, table = _workers(service, id)
+        elif rows == "profiles":
+            header, table = ["worker", "truth", "answer", "count"], iter(service.profiles(id))
         elif rows == "events":
             header, table = _events(service, id, after, limit)
         elif rows == "items":

@@ -21,6 +21,7 @@ from starlette.middleware import Middleware
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from nextlabel import tracing
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.campaigns.table_cache import crowd_compiled
 from nextlabel.campaigns.webhooks import Webhooks
@@ -91,6 +92,8 @@ def create_app(
     )
     campaign_service.refit_in_background()
     settings = settings if settings is not None else ServiceSettings()
+    if settings.traces:
+        tracing.begin()
     access = AccessCache(campaign_service.store)
     signer = LinkSigner(signing_key(campaign_service.store, settings.key_file), lambda: access.state)
     metrics = Metrics()

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, TypeVar
 from nextlabel.campaign.commands import Commands
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.errors import NextlabelError, UnavailableError
+from nextlabel.tracing import here, span
 
 T = TypeVar("T")
 #: The most commands in one transaction.
@@ -31,6 +32,7 @@ class _Job(NamedTuple):
     command: Callable[[Commands], Any]
     future: asyncio.Future[Any]
     loop: asyncio.AbstractEventLoop
+    cause: Any
 
 
 #: A job with its result or its error.
@@ -50,7 +52,7 @@ class CommandQueue:
         """The result of a command once it is durable; a caller that stops waiting does not stop the command."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
-        self._jobs.put(_Job(campaign, command, future, loop))
+        self._jobs.put(_Job(campaign, command, future, loop, here()))
         if self._thread is None:
             self._start()
         return await future
@@ -120,7 +122,11 @@ class CommandQueue:
     def _commit(self, by_campaign: dict[str, list[_Job]]) -> tuple[list[_Outcome], list[list[_Job]]]:
         """What came of the jobs, and the jobs of campaigns that could not be had."""
         outcomes: list[_Outcome] = []
-        with self._service.store.transactions(by_campaign) as states:
+        causes = [job.cause for jobs in by_campaign.values() for job in jobs if job.cause is not None]
+        with (
+            span("commands", causes, campaigns=list(by_campaign)),
+            self._service.store.transactions(by_campaign) as states,
+        ):
             for campaign, state in states.items():
                 for job in by_campaign[campaign]:
                     try:

@@ -13,6 +13,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
+from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -22,6 +23,7 @@ from nextlabel.service.logs import log_request, request_log, without_secrets
 from nextlabel.service.metrics import Metrics
 from nextlabel.service.problem_details import BodyTooLargeError, problem_response
 from nextlabel.service.settings import MIB, ServiceSettings
+from nextlabel.tracing import span
 
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 X_FRAME_OPTIONS = b"x-frame-options"
@@ -98,7 +100,15 @@ class RequestMiddleware:
             elif name == b"x-request-id":
                 given_id = value
         context = scope["nextlabel"] = RequestContext(_request_id(given_id))
+        with span(scope["method"], headers=Headers(scope=scope), request_id=context.request_id) as opened:
+            await self._serve(scope, receive, send, context, authorization)
+            if opened is not None:
+                opened.update_name(f"{scope['method']} {route_of(scope)}")
+                opened.set_attribute("http.response.status_code", context.status)
 
+    async def _serve(
+        self, scope: Scope, receive: Receive, send: Send, context: RequestContext, authorization: bytes | None
+    ) -> None:
         async def send_recorded(message: Message) -> None:
             if message["type"] == "http.response.start":
                 context.status = message["status"]
@@ -143,8 +153,7 @@ class RequestMiddleware:
         context.recorded = True
         seconds = time.perf_counter() - context.started
         # The path's template, so that the number of series does not grow with the number of campaigns.
-        route = str(getattr(scope.get("route"), "path", "none"))
-        self._metrics.count_request(scope["method"], route, context.status, seconds)
+        self._metrics.count_request(scope["method"], route_of(scope), context.status, seconds)
         if context.status == 503:
             cause = without_secrets(f"{type(context.cause).__name__}: {context.cause}".splitlines()[0][:300])
             request_log.warning(
@@ -168,6 +177,11 @@ class RequestMiddleware:
             "worker": worker if self._log_names else None,
             "token": context.principal.token.name if context.principal and context.principal.token else None,
         }
+
+
+def route_of(scope: Scope) -> str:
+    """The template of a request's path."""
+    return str(getattr(scope.get("route"), "path", "none"))
 
 
 def _request_id(given: bytes | None) -> str:

@@ -72,7 +72,7 @@ class ServiceSettings(BaseSettings):
     Workers' links begin with ``public_url``; cookies are marked secure if that is an https address, unless
     ``cookie_secure`` says otherwise. With ``open_metrics``, the metrics can be read without a token.
     With ``log_names`` the log of requests names workers; people who have not worked for ``keep_names_days``
-    are erased, unless it is 0.
+    are erased, unless it is 0. With ``traces``, spans of OpenTelemetry are made.
     ``key_file`` holds the key that signs links, if it is not in its usual place (``service.links``).
     Limits are explained in ``service.limits`` and ``service.connections``; addresses of senders are taken from the
     header X-Forwarded-For if one of ``trusted_proxies`` sent it. ``completion_hosts`` are the sites, separated by
@@ -105,6 +105,7 @@ class ServiceSettings(BaseSettings):
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     open_metrics: bool = False
     log_names: bool = False
+    traces: bool = False
     keep_names_days: float = Field(0.0, ge=0)
     shutdown_seconds: int = Field(10, ge=1)
     key_file: str = ""

@@ -89,6 +89,7 @@ from nextlabel.store.tables import (
     texts,
     workers,
 )
+from nextlabel.tracing import span
 
 #: Rows that are fetched at once where their size is limited, and events that a campaign follows at once.
 ROW_BUFFER, FOLLOWED = 20, 2000
@@ -421,7 +422,7 @@ class SqlStore:
             residents = {id: one for id in wanted if (one := self._lock_resident(id, locks, len(wanted) == 1))}
             with self._turn():
                 try:
-                    with self.write() as connection, closing(Runner(connection)) as runner:
+                    with span("transaction"), self.write() as connection, closing(Runner(connection)) as runner:
                         sources = []
                         for found in self._lock_campaigns(runner, list(residents)):
                             source = self._current(runner, residents[found[_CAMPAIGN_ID]], found)

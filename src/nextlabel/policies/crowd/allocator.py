@@ -38,6 +38,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
+from scipy.special import gammaln
 
 from nextlabel.arrays import Bools, Floats, Ints
 from nextlabel.crowd.fit import CrowdLabels
@@ -394,10 +395,18 @@ def grown(table: Any, capacity: int, **rests: object) -> Any:
 FIRST_ROWS, WORKERS = 64, 8
 #: Labels per worker after which workers are no strangers any more.
 KNOWN_LABELS = 40
+#: Labels that what is known of a worker is worth at most.
+MOST_KNOWN = 30.0
 #: The least belief that a task may start with.
 LEAST = 1e-6
 #: What a label less on a task is worth among equal values; multiples of the golden ratio put tasks into any order.
 FEWER, GOLDEN = 1e-9, 0.6180339887498949
+
+
+def _log_marginal(counts: Floats, pseudo: Floats) -> float:
+    """log P(counts) of rows that are drawn with Dirichlet channels."""
+    rows = gammaln(pseudo + counts) - gammaln(pseudo)
+    return float(rows.sum() + (gammaln(pseudo.sum(axis=1)) - gammaln((pseudo + counts).sum(axis=1))).sum())
 
 
 class GrowingCrowd(CrowdAllocator):
@@ -414,6 +423,8 @@ class GrowingCrowd(CrowdAllocator):
         self.planned = False
         self._models: list[int] = []
         self._turned_away: list[float] = []
+        #: What earlier campaigns taught about workers, as counts of their answers (C, C).
+        self.known: dict[int, Floats] = {}
         super().__init__(
             np.tile(start, (FIRST_ROWS, 1)),
             FIRST_ROWS,
@@ -475,6 +486,30 @@ class GrowingCrowd(CrowdAllocator):
             )._replace(state=grown(state, capacity, counts=0.0))
             self.cost = longer(self.cost, capacity, 0.0)
         return number
+
+    def introduce(self, worker: int, counts: Floats) -> None:
+        """A new worker is known: ``counts`` (C, C) say how often they gave an answer (last axis) to a truth."""
+        self.known[worker] = counts * min(1.0, MOST_KNOWN / max(float(counts.sum()), 1e-9))
+        self._lend(worker)
+
+    def _lend(self, worker: int) -> None:
+        """Count what is known of a worker beside their labels here, as far as they are who they were.
+
+        Either they are, with a chance of one half before any label, or they are a stranger: labels here tell.
+        """
+        state, channels, history = self.campaign.state, self.campaign.channels, self.campaign.history
+        here, known = state.counts[worker].copy(), self.known[worker]
+        odds = _log_marginal(here, state.pseudo + known) - _log_marginal(here, state.pseudo)
+        state.counts[worker] = here + known / (1.0 + np.exp(-odds))
+        before, rows = channels[worker].copy(), state.pseudo + state.counts[worker]
+        channels[worker] = rows / rows.sum(axis=1, keepdims=True)
+        theirs = np.flatnonzero((history.worker[: self.entries] == worker) & (history.answer[: self.entries] >= 0))
+        task, answer = history.task[theirs], history.answer[theirs]
+        free = self.gold[task] < 0
+        np.add.at(state.logp, task[free], np.log(channels[worker] / before).T[answer[free]])
+        touched = np.unique(task[free])
+        odds_of = np.exp(state.logp[touched] - state.logp[touched].max(axis=1, keepdims=True))
+        state.belief[touched] = odds_of / odds_of.sum(axis=1, keepdims=True)
 
     def know(self, task: int, answer: int) -> None:
         """The task's truth is known: it is given out no more by the plan, and tells about its workers."""
@@ -673,7 +708,7 @@ class GrowingCrowd(CrowdAllocator):
         """What is known beside ``columns``."""
         return {
             "tasks": self.tasks, "people": self.people, "entries": self.entries, "models": self._models,
-            "turned_away": self._turned_away,
+            "turned_away": self._turned_away, "known": [[who, one.tolist()] for who, one in self.known.items()],
         }  # fmt: skip
 
     def columns(self) -> dict[str, Ints | Floats]:
@@ -692,6 +727,7 @@ class GrowingCrowd(CrowdAllocator):
         for _ in range(facts["people"]):
             self.add_worker()
         self._models, self._turned_away = facts["models"], facts["turned_away"]
+        self.known = {worker: np.array(counts) for worker, counts in facts["known"]}
         self.tasks, self.entries = facts["tasks"], facts["entries"]
         self._reserve_entries()
         for name, own in self.columns().items():
@@ -730,6 +766,8 @@ class GrowingCrowd(CrowdAllocator):
         history, state = self.campaign.history, self.campaign.state
         if (history.answer[: self.entries] >= 0).any():
             super().refit()
+            for worker in self.known:
+                self._lend(worker)
             return
         state.counts[:], state.total[:], state.pseudo[:] = 0.0, 0.0, state.base
         self.campaign.channels[:] = state.pseudo / state.pseudo.sum(axis=1, keepdims=True)
@@ -738,6 +776,8 @@ class GrowingCrowd(CrowdAllocator):
         state.belief[:] = odds / odds.sum(axis=1, keepdims=True)
         for task in np.flatnonzero(self.gold >= 0):
             self._settle(int(task))
+        for worker in self.known:
+            self._lend(worker)
 
     def _expected(self) -> Floats:
         """(W,) shares of the arrivals to come, in which models have none."""

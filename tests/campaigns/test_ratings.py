@@ -89,7 +89,7 @@ def test_the_command_line_says_the_same(
         ({"answer": "rating", "scale": "5..1"}, "2 to 26 steps"),
         ({"answer": "rating", "scale": "1..100"}, "2 to 26 steps"),
         ({"answer": "rating", "scale": "five"}, "'five' is not a range"),
-        ({"answer": "rating", "labels": ["no", "yes"]}, "answers on the scale 1..5 have no other labels"),
+        ({"answer": "rating", "labels": ["no", "yes"]}, "have no other labels"),
         ({"scale": "1..5"}, "scale only has an effect with answer rating"),
         ({"loss": "absolute"}, "loss only has an effect with answer rating"),
         ({"answer": "melody"}, "is not one of"),

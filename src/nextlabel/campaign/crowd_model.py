@@ -44,7 +44,7 @@ from nextlabel.crowd.controls import Contradiction, contradiction, held_out
 from nextlabel.crowd.expected import DRAWS, ExpectedAccuracy, expected_accuracy, usual_share
 from nextlabel.crowd.fit import CrowdLabels
 from nextlabel.crowd.learner import expected_jointly, learn_jointly
-from nextlabel.crowd.numbers import NumberFit, NumberLabels, fit_numbers
+from nextlabel.crowd.numbers import NumberFit
 from nextlabel.crowd.pairs import LearntPairs
 from nextlabel.crowd.prior import CrowdPrior
 from nextlabel.crowd.questions import RIGHT, Form
@@ -53,7 +53,7 @@ from nextlabel.files.features import Features, read_features
 from nextlabel.files.tables import NamedColumns
 from nextlabel.policies.crowd.allocator import LEAST, GrowingCrowd
 from nextlabel.policies.crowd.forms import FormCrowd
-from nextlabel.policies.crowd.valued import NumberCrowd, PairCrowd, ValuedCrowd
+from nextlabel.policies.crowd.valued import NumberCrowd, PairCrowd, RatingCrowd, ValuedCrowd, numbers_of
 from nextlabel.version import __version__
 
 if TYPE_CHECKING:
@@ -173,8 +173,6 @@ class CrowdModel:
     def __init__(self, config: CampaignSettings) -> None:
         self.kind = config.answer_type
         self.crowd = self._first_crowd(config)
-        #: Of ratings, what the last refit has learnt of workers and items.
-        self.fit: NumberFit | None = None
         self._usual = np.log(start_of(config.default_prior))
         self.seq = self.version = 0
         #: A refit of others that this model does not have yet, and one that is under way.
@@ -204,7 +202,9 @@ class CrowdModel:
         self._features: list[Features] = []  # read so far, shared with the shadow
 
     def _first_crowd(self, config: CampaignSettings) -> GrowingCrowd:
-        return GrowingCrowd(start_of(config.default_prior), config.policy, config.seed, workers_of(config))
+        usual = start_of(config.default_prior), config.policy, config.seed, workers_of(config)
+        kind = config.answer_type
+        return RatingCrowd(kind, *usual) if isinstance(kind, Rating) else GrowingCrowd(*usual)
 
     # Following the log ------------------------------------------------------------------------------------------
 
@@ -544,9 +544,6 @@ class CrowdModel:
     def _refit(self, log: CampaignState, data: dict[str, Any]) -> None:
         if data["tasks"] > self.crowd.tasks:
             self._add_tasks(log, data["tasks"])
-        if isinstance(self.kind, Rating):
-            labels = self._labels_that_count(len(self.crowd.gold))
-            self.fit = fit_numbers(self._numbers(labels), self.kind) if len(labels.task) else None
         self._learn(log, data)
         self._turns_away, self.serves_all = data.get("arrivals") is not None, False
         self.version, self._due, self._budget = data["version"], data["next"], data["budget"]
@@ -562,12 +559,6 @@ class CrowdModel:
         self._hear(log, data.get("learner"))
         arrivals, expert = data.get("arrivals"), data.get("expert", 0.0)
         self.crowd.learn(data["version"], data["given"], data["left"], arrivals, expert)
-
-    def _numbers(self, labels: CrowdLabels) -> NumberLabels:
-        """Labels of ratings as numbers."""
-        assert isinstance(self.kind, Rating)
-        task, worker, answer, tasks, people, _ = labels
-        return NumberLabels(task, worker, self.kind.value_of(answer), tasks, people)
 
     def tilts(self, classes: Sequence[Prior]) -> Floats:
         """(classes, C) log beliefs of tasks of each class, less those of a usual task."""
@@ -599,20 +590,14 @@ class CrowdModel:
         if self._judged is None or self._judged[0] != self.version:
             crowd, found = self.crowd, None
             if isinstance(self.kind, Choice):
-                labels = self._labels_that_count(len(crowd.gold))
+                labels = self.crowd.labels(len(crowd.gold))
                 found = contradiction(labels, self._seen[: crowd.people], crowd.start, crowd.gold)
             self._judged = self.version, crowd.at_random(), 0 if found is None else found.tasks
         return self._judged[1:]
 
-    def _labels_that_count(self, tasks: int) -> CrowdLabels:
-        history = self.crowd.campaign.history
-        came = np.flatnonzero(history.answer[: self.crowd.entries] >= 0)
-        task, worker, answer = history.task[came], history.worker[came], history.answer[came]
-        return CrowdLabels(task, worker, answer, tasks, self.crowd.people, len(self.crowd.given_share))
-
     def profiles(self) -> Floats:
         """(W, C, C) how often each worker gave an answer (last axis) to a truth here, in expectation."""
-        labels = self._labels_that_count(len(self.crowd.gold))
+        labels = self.crowd.labels(len(self.crowd.gold))
         counts = np.zeros((self.crowd.people, labels.answers, labels.answers))
         np.add.at(counts.transpose(0, 2, 1), (labels.worker, labels.answer), self.crowd.beliefs[labels.task])
         return counts
@@ -624,7 +609,7 @@ class CrowdModel:
     def snapshot(self, log: CampaignState, draws: int = DRAWS) -> CrowdSnapshot:
         """All that is believed now, as a copy."""
         crowd, tasks, people = self.crowd, log.row.tasks, self.crowd.people
-        answers = self._labels_that_count(tasks)
+        answers = self.crowd.labels(tasks)
         gold = _padded(crowd.gold[: min(tasks, len(crowd.gold))], tasks, -1)
         shares, tilt, beliefs = self._believed(log, answers)
         for known in np.flatnonzero(gold >= 0).tolist():
@@ -648,7 +633,7 @@ class CrowdModel:
             answers=answers,
             history=tuple((int(n), mean, low, high) for n, mean, low, high in self.history),
             kind=self.kind,
-            fit=crowd.fit if isinstance(crowd, NumberCrowd) else self.fit,
+            fit=crowd.fit if isinstance(crowd, NumberCrowd | RatingCrowd) else None,
             word=self._all_words(shares, tasks),
             learner=self.learner,
             pairs=crowd.order(answers, [one.worker for one in log.workers[:people]])
@@ -669,9 +654,9 @@ class CrowdModel:
         bare[crowd.tasks :] = True  # until the next refit
         odds = shares * np.exp(tilt[bare])
         beliefs[bare] = odds / odds.sum(axis=1, keepdims=True)
-        if isinstance(self.kind, Rating) and self.fit is not None:
+        if isinstance(crowd, RatingCrowd) and crowd.fit is not None:
             rated = np.flatnonzero(~bare)
-            beliefs[rated] = self.kind.beliefs(*self.fit.read(self._numbers(labels)))[rated]
+            beliefs[rated] = crowd.kind.beliefs(*crowd.fit.read(numbers_of(crowd.kind, labels)))[rated]
         return shares, tilt, beliefs
 
     def _channels(self, people: int) -> tuple[Floats, Floats, Floats]:

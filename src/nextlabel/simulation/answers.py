@@ -31,7 +31,7 @@ from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.fact import Fact
 from nextlabel.crowd.answers import Answer, Number, Pair, Rating, answer_type, check_options
 from nextlabel.crowd.fit import CrowdLabels
-from nextlabel.crowd.numbers import NumberLabels, fit_numbers
+from nextlabel.crowd.numbers import fit_numbers
 from nextlabel.crowd.pairs import SAID, Comparisons, fit_pairs, learn_pairs
 from nextlabel.crowd.questions import Form, FormLabels, Question, fit_form, form_of
 from nextlabel.errors import InputError, ProblemError
@@ -41,7 +41,7 @@ from nextlabel.files.tables import TableSummary
 from nextlabel.policies.allocation import Outlook
 from nextlabel.policies.crowd.allocator import GrowingCrowd
 from nextlabel.policies.crowd.forms import FormCrowd
-from nextlabel.policies.crowd.valued import NumberCrowd, PairCrowd
+from nextlabel.policies.crowd.valued import NumberCrowd, PairCrowd, RatingCrowd, numbers_of
 from nextlabel.problem.problem import Problem
 from nextlabel.problem.tables import known_keys, labels_asked
 from nextlabel.prose import counted
@@ -81,10 +81,11 @@ class Recorded:
             crowd.add_pairs([(str(i), str(j)) for i, j in self.pairs.tolist()])
         elif isinstance(kind, Form):
             crowd = FormCrowd(kind, seed)
+        elif isinstance(kind, Number):
+            crowd = NumberCrowd(kind, seed)
         else:
-            crowd = (
-                NumberCrowd(kind, seed) if isinstance(kind, Number) else GrowingCrowd(np.ones(kind.width), seed=seed)
-            )
+            assert isinstance(kind, Rating)
+            crowd = RatingCrowd(kind, np.ones(kind.width), "crowd", seed)
         tasks = self.labels.tasks
         crowd.add_tasks(np.zeros((tasks, len(crowd.given_share))), *(np.full(tasks, most) for most in LIMITS))
         for _ in range(self.labels.workers):
@@ -139,7 +140,7 @@ class Recorded:
             said = kind.best(fit).astype(np.float64)
         else:
             assert isinstance(kind, Number | Rating)
-            numbers = NumberLabels(*labels[:2], kind.value_of(labels.answer), labels.tasks, labels.workers)
+            numbers = numbers_of(kind, labels)
             told = np.bincount(labels.task, minlength=labels.tasks)
             mean = np.bincount(labels.task, numbers.number, labels.tasks) / np.maximum(told, 1)
             said = mean if plain else fit_numbers(numbers, kind).estimate

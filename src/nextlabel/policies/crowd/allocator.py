@@ -685,6 +685,13 @@ class GrowingCrowd(CrowdAllocator):
         room[self.tasks :] = False
         return np.asarray(room)
 
+    def labels(self, tasks: int) -> CrowdLabels:
+        """The labels that count, of so many tasks."""
+        history = self.campaign.history
+        came = np.flatnonzero(history.answer[: self.entries] >= 0)
+        columns = history.task[came], history.worker[came], history.answer[came]
+        return CrowdLabels(*columns, tasks, self.people, len(self.given_share))
+
     def most_valuable(self, value: Floats, worker: int, outlook: Outlook) -> int | Refusal:
         """Of the first tasks that may be given to the worker the one of most ``value``; of equal ones any."""
         n, history = len(value), self.campaign.history

@@ -3,8 +3,8 @@
 ============= ================= =====================================================================================
 allocator     answers           value of a label
 ============= ================= =====================================================================================
-NumberCrowd   numbers           the item's variance v: a label of precision t takes it to 1 / (1 / v + t), and the
-                                fall grows with v whatever t is (``solve.numbers``)
+RatingCrowd,  ratings, numbers  the item's variance v: a label of precision t takes it to 1 / (1 / v + t), and the
+NumberCrowd                     fall grows with v whatever t is (``solve.numbers``)
 PairCrowd     which is better   pairs of items that it is expected to bring into the right order (``crowd.pairs``)
 FormCrowd     several questions share of the answers that it is expected to make right (``policies.crowd.forms``)
 ============= ================= =====================================================================================
@@ -27,10 +27,11 @@ import numpy as np
 from scipy.special import erf
 
 from nextlabel.arrays import Bools, Floats
-from nextlabel.crowd.answers import Answer, Number, Pair
+from nextlabel.crowd.answers import Answer, Number, Pair, Rating, Scaled
 from nextlabel.crowd.fit import CrowdLabels
 from nextlabel.crowd.numbers import NumberFit, NumberLabels, fit_numbers
 from nextlabel.crowd.pairs import SAID, Comparisons, LearntPairs, PairFit, compared, fit_pairs, pair_values, usual_trust
+from nextlabel.crowd.prior import CrowdPrior
 from nextlabel.policies.allocation import GONE, Outlook, Refusal
 from nextlabel.policies.crowd.allocator import GrowingCrowd
 
@@ -75,12 +76,6 @@ class ValuedCrowd(GrowingCrowd):
         if task < self.learnt_tasks:
             self._moved(task)
 
-    def labels(self, tasks: int) -> CrowdLabels:
-        """The labels that count."""
-        history = self.campaign.history
-        came = np.flatnonzero(history.answer[: self.entries] >= 0)
-        return CrowdLabels(history.task[came], history.worker[came], history.answer[came], tasks, self.people, 2)
-
     # Learning and choosing
 
     def learn(self, version: int, given: int, left: int, arrivals: float | None = None, expert: float = 0.0) -> None:
@@ -93,6 +88,11 @@ class ValuedCrowd(GrowingCrowd):
     def choose(self, worker: int, outlook: Outlook) -> int | Refusal:
         """The item for this worker, or why there is none; -1 is a worker nobody knows."""
         return self.most_valuable(self._values(worker), worker, outlook)
+
+
+def numbers_of(kind: Scaled, labels: CrowdLabels) -> NumberLabels:
+    """Labels of ratings or numbers as numbers."""
+    return NumberLabels(labels.task, labels.worker, kind.value_of(labels.answer), labels.tasks, labels.workers)
 
 
 def variances(crowd: GrowingCrowd, fit: NumberFit | None, tasks: int) -> Floats:
@@ -117,13 +117,10 @@ class NumberCrowd(ValuedCrowd):
         return variances(self, self.fit, self.learnt_tasks)
 
     def _learn(self, labels: CrowdLabels) -> None:
-        self.fit = fit_numbers(self._numbers(labels), self.kind) if len(labels.task) else None
+        self.fit = fit_numbers(numbers_of(self.kind, labels), self.kind) if len(labels.task) else None
         if self.fit is not None:
             near = self.kind.tolerance / np.maximum(self.fit.spread, 1e-9)
             self.right_rates = np.asarray(erf(np.append(near, np.median(near)) / np.sqrt(2.0)), np.float64)
-
-    def _numbers(self, labels: CrowdLabels) -> NumberLabels:
-        return NumberLabels(labels.task, labels.worker, self.kind.value_of(labels.answer), labels.tasks, labels.workers)
 
     def read(self, tasks: int) -> Floats:
         """(tasks, 2) mean and standard deviation, without labels those of the range."""
@@ -131,7 +128,7 @@ class NumberCrowd(ValuedCrowd):
         told = np.bincount(labels.task, minlength=tasks) > 0
         beliefs = np.tile([(low + high) / 2.0, (high - low) / np.sqrt(12.0)], (tasks, 1))
         if self.fit is not None:
-            beliefs[told] = self.kind.beliefs(*self.fit.read(self._numbers(labels)))[told]
+            beliefs[told] = self.kind.beliefs(*self.fit.read(numbers_of(self.kind, labels)))[told]
         return beliefs
 
     def at_random(self) -> Bools:
@@ -140,6 +137,32 @@ class NumberCrowd(ValuedCrowd):
         if self.fit is not None:
             found[: len(self.fit.gain)] = self.fit.at_random
         return found
+
+
+class RatingCrowd(GrowingCrowd):
+    """Ratings: who gets something is a matter of the plan for a choice, what they get of the loss.
+
+    It is the item with the largest variance, as of numbers: the chance of the exact step, which the plan looks at, says
+    little of how far off a rating is.
+    """
+
+    def __init__(self, kind: Rating, share: Floats, rule: str, seed: int, prior: CrowdPrior | None = None) -> None:
+        super().__init__(share, rule, seed, prior)
+        self.kind = kind
+        self.fit: NumberFit | None = None
+
+    def learn(self, version: int, given: int, left: int, arrivals: float | None = None, expert: float = 0.0) -> None:
+        """Learn workers and items from all labels, as names and as numbers, and solve for the labels to come."""
+        labels = self.labels(len(self.gold))
+        self.fit = fit_numbers(numbers_of(self.kind, labels), self.kind) if len(labels.task) else None
+        super().learn(version, given, left, arrivals, expert)
+
+    def choose(self, worker: int, outlook: Outlook) -> int | Refusal:
+        """The item for this worker, or why there is none; -1 is a worker nobody knows."""
+        planned = super().choose(worker, outlook)
+        if isinstance(planned, str) or self.settings.rule != "crowd":
+            return planned
+        return self.most_valuable(variances(self, self.fit, self.tasks), worker, outlook)
 
 
 class PairCrowd(ValuedCrowd):

@@ -74,7 +74,7 @@ from nextlabel.solve.crowd.from_labels import CONFIDENCE, CrowdSupply, bound_cro
 from nextlabel.solve.crowd.posterior import CrowdPosterior
 from nextlabel.solve.deadline import MOST_CLASSES, DeadlineBound, deadline_bound
 from nextlabel.solve.numbers import poured
-from nextlabel.solve.present_bound import PresentBound, present_bound
+from nextlabel.solve.present_bound import present_bound
 
 if TYPE_CHECKING:
     from nextlabel.campaigns.service import CampaignService
@@ -245,45 +245,6 @@ def _extras(left: int, most: int) -> Ints:
     return np.unique(np.round(np.concatenate([below, above])).astype(np.int64))
 
 
-@dataclass(frozen=True, slots=True)
-class MostBefore:
-    """The smaller of both bounds, per task."""
-
-    plain: PresentBound
-    timed: DeadlineBound | None
-
-    @property
-    def seconds(self) -> float:
-        """Time that they took."""
-        return self.plain.seconds + (0.0 if self.timed is None else self.timed.seconds)
-
-    @property
-    def _is_timed(self) -> bool:
-        return self.timed is not None and self.timed.upper < self.plain.upper
-
-    @property
-    def upper(self) -> float:
-        """At most this in the end."""
-        return self.plain.upper if self.timed is None else min(self.plain.upper, self.timed.upper)
-
-    @property
-    def price(self) -> float:
-        """What one more label can add at most, over all tasks."""
-        if self.timed is None or not self._is_timed:
-            return self.plain.price
-        return float(np.diff(self.timed.curve([0, 1]))[0]) * self.timed.tasks
-
-    @property
-    def slack(self) -> float:
-        """What better prices could still take off; an estimate where the deadline is counted."""
-        return self.timed.slack if self.timed is not None and self._is_timed else self.plain.slack
-
-    def curve(self, extra: Any) -> Floats:
-        """``upper`` with so many more labels to give out."""
-        plain = self.plain.curve(np.asarray(extra, dtype=np.float64))
-        return plain if self.timed is None else np.minimum(plain, self.timed.curve(extra))
-
-
 def bound_before_deadline(
     row: CampaignRow, now: float, priors: Sequence[Prior], groups: Sequence[Any]
 ) -> tuple[DeadlineBound | None, str]:
@@ -435,17 +396,21 @@ def compute_certificate(campaign_service: CampaignService, id: str, wait: bool =
         mean_arrivals=math.inf if in_time is None else in_time,
     )
     timed, assumes = bound_before_deadline(row, at, priors, tuple(table.T))
-    most = MostBefore(bound, timed)
-    extra = (*MORE, max(math.ceil(row.budget / 10), 1))
-    uppers = most.curve(np.array(extra))
-    more = tuple(More(n, float(u), max(float(u) - most.upper, 0.0)) for n, u in zip(extra, uppers, strict=True))
-    points = _points(row)
-    curve = zip(points.tolist(), most.curve(points).tolist(), strict=True)
+    upper, price, slack, seconds = bound.upper, bound.price, bound.slack, bound.seconds
+    points, extra = _points(row), (*MORE, max(math.ceil(row.budget / 10), 1))
+    labels = np.array([*extra, *points], dtype=np.float64)
+    uppers = bound.curve(labels)
+    if timed is not None:  # the smaller of both
+        seconds, uppers = seconds + timed.seconds, np.minimum(uppers, timed.curve(labels))
+        if timed.upper < upper:
+            upper, slack = timed.upper, timed.slack
+            price = float(np.diff(timed.curve([0, 1]))[0]) * timed.tasks
+    more = tuple(More(n, float(u), max(float(u) - upper, 0.0)) for n, u in zip(extra, uppers, strict=False))
+    curve = zip(points.tolist(), uppers[len(extra) :].tolist(), strict=True)
     return Certificate(
-        id, row.seq, at, row.tasks, row.budget, row.spent, row.reserved, row.left, bound.now, most.upper,
-        most.upper - bound.now, most.price, bound.ceiling, most.slack, arrivals, more, most.seconds,
-        assumes=assumes, curve=tuple(curve), as_of_labels=row.spent,
-        audit=audit,
+        id, row.seq, at, row.tasks, row.budget, row.spent, row.reserved, row.left, bound.now, upper,
+        upper - bound.now, price, bound.ceiling, slack, arrivals, more, seconds,
+        assumes=assumes, curve=tuple(curve), as_of_labels=row.spent, audit=audit,
     )  # fmt: skip
 
 

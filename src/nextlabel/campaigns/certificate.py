@@ -82,8 +82,8 @@ if TYPE_CHECKING:
 #: Numbers of labels in ``Certificate.more``, beside a tenth of the budget.
 MORE = (100, 500)
 
-#: Points of the curve below the budget and above it.
-BELOW, ABOVE = 16, 48
+#: Points of the curve below the budget and above it; the second pair for workers who are learnt.
+BELOW, ABOVE, CURVE_BELOW, CURVE_ABOVE = 17, 49, 5, 6
 
 #: What the expected accuracy of the policy crowd rests on; the second part is for campaigns that have labels.
 BY_LABELS = (
@@ -106,9 +106,6 @@ BY_LEARNER = (
     "it and {without:.3f} without. This assumes that people's mistakes do not follow the features."
 )
 NO_LABELS = "There are no labels yet: this is what guessing would get right."
-
-#: Points of the curve below the budget and above it.
-CURVE_BELOW, CURVE_ABOVE = 5, 6
 
 #: The share of the budget that the value of the next label looks ahead at least.
 AHEAD = 0.05
@@ -163,7 +160,7 @@ def crowd_outlook(
     tasks, now = max(int((crowd.gold < 0).sum()), 1), crowd.expected.mean
     mean, ahead = solved(left), max(left, math.ceil(AHEAD * budget))
     price = (solved(ahead) - now) * tasks / ahead
-    curve = [(int(extra), solved(left + int(extra))) for extra in _extras(left, budget)]
+    curve = [(int(extra), solved(left + int(extra))) for extra in _points(left, budget, CURVE_BELOW, CURVE_ABOVE)]
     values = np.maximum.accumulate([value for _, value in curve])
     wrong = (1.0 - mean) / max(1.0 - now, 1e-9)
     spread = RANGE * float(np.sqrt(mean * (1.0 - mean) / tasks + crowd.expected.learnt * wrong**2))
@@ -238,10 +235,10 @@ def _members(beliefs: Floats, grid: Floats) -> Floats:
     return found
 
 
-def _extras(left: int, most: int) -> Ints:
-    """Numbers of labels more than the budget, those below it included."""
-    below = -np.linspace(0, 1, CURVE_BELOW)[::-1] * left
-    above = np.linspace(0, 1, CURVE_ABOVE) ** 2 * most
+def _points(left: int, most: int, many_below: int, many_above: int) -> Ints:
+    """Numbers of labels more than the budget, and fewer; closer together near the budget, where people look."""
+    below = -np.linspace(0, 1, many_below)[::-1] * left
+    above = np.linspace(0, 1, many_above) ** 2 * most
     return np.unique(np.round(np.concatenate([below, above])).astype(np.int64))
 
 
@@ -397,7 +394,8 @@ def compute_certificate(campaign_service: CampaignService, id: str, wait: bool =
     )
     timed, assumes = bound_before_deadline(row, at, priors, tuple(table.T))
     upper, price, slack, seconds = bound.upper, bound.price, bound.slack, bound.seconds
-    points, extra = _points(row), (*MORE, max(math.ceil(row.budget / 10), 1))
+    points = _points(row.left, most_extra(row), BELOW, ABOVE)
+    extra = (*MORE, max(math.ceil(row.budget / 10), 1))
     labels = np.array([*extra, *points], dtype=np.float64)
     uppers = bound.curve(labels)
     if timed is not None:  # the smaller of both
@@ -507,13 +505,6 @@ def most_extra(row: CampaignRow) -> int:
     wanted = max(row.budget, 1000)
     unit = 10 ** (len(str(wanted)) - 1)
     return int(math.ceil(wanted / unit) * unit)
-
-
-def _points(row: CampaignRow) -> Ints:
-    """Numbers of additional labels, closer together near the budget, where people look."""
-    below = -np.linspace(0, 1, BELOW + 1)[::-1] * row.left
-    above = np.linspace(0, 1, ABOVE + 1) ** 2 * most_extra(row)
-    return np.unique(np.round(np.concatenate([below, above])).astype(np.int64))
 
 
 class Certificates:

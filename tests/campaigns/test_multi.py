@@ -153,9 +153,9 @@ def test_over_http(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"policy": "index"}, "asks one question"),
-        ({"scale": "1..5"}, "scale has no effect"),
-        ({"prior": [1, 1]}, "prior has no effect"),
+        ({"policy": "index"}, "does not ask for several labels"),
+        ({"scale": "1..5"}, "scale only has an effect with answer rating"),
+        ({"prior": [1, 1]}, "takes no prior"),
         ({"labels": ["none", "joy"]}, "of which any may be true is called 'none'"),
     ],
 )

@@ -433,9 +433,17 @@ def status(
     wait: Annotated[
         bool, typer.Option("--wait", help="With an id: work out 'at most' as well, by all labels, in some seconds.")
     ] = False,
+    capacity: Annotated[
+        bool, typer.Option("--capacity", help="Measure what a process and this database hold, in some seconds.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Show the state of all campaigns, or of one with its certificate."""
+    if capacity:
+        if id is not None or wait:
+            raise InputError("--capacity is about a process and its database.", "Leave the id and --wait out.")
+        _show_capacity(db, as_json)
+        return
     if wait and id is None:
         raise InputError("--wait is for one campaign, and none is named.", "Give its id as well.")
     with service_at(db) as service:
@@ -465,6 +473,17 @@ def status(
         cells,
         f"{counted(len(rows), 'campaign')}.",
     )
+
+
+def _show_capacity(db: str, as_json: bool) -> None:
+    from nextlabel.campaigns.capacity import capacity
+
+    with service_at(db) as service, working("Measuring"):
+        found = capacity(service)
+    if as_json:
+        print_json({**asdict(found), "pairs_per_second": found.pairs_per_second(), "sentences": found.sentences()})
+        return
+    sys.stdout.write("\n".join(found.sentences()) + "\n")
 
 
 #: Fields of the certificate that the status has.

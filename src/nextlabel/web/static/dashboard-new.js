@@ -70,7 +70,7 @@ function watchForm() {
     message.textContent = U > last
       ? `${each} labels per item: beyond the curve, ${percent(expected)} or better.`
       : `${each} labels per item: about ${percent(expected)} correct, at most ${percent(most)} if workers are alike and as assumed below.`;
-    if (price()) message.textContent += ` ${U.toLocaleString("en")} labels cost ${(U * price()).toFixed(2)} ${form.elements.currency.value}.`;
+    if (price()) message.textContent += ` ${U.toLocaleString("en")} labels cost ${(U * price()).toFixed(2)} ${(budget.value.match(/[a-z]+/i) || [form.elements.currency.value])[0]}.`;
     if (curve.scaled) message.textContent += " Computed for 1,000 items and scaled.";
     chart.mark([[at, null, "line-strong", ""], [at, expected, "accent", ""]]);
   }

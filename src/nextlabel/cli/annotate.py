@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from nextlabel.cli.database import Id, number_of
-from nextlabel.cli.options import DB, Db, Json, positive, refuse_idle, text, whole
-from nextlabel.cli.output import answer, say, working
+from nextlabel.cli.database import Id
+from nextlabel.cli.options import DB, Db, Flag, number, positive, refuse_idle, verb, whole
+from nextlabel.cli.output import Said, say, working
 from nextlabel.cli.serve import needs_service
 from nextlabel.errors import InputError
 from nextlabel.prose import counted
@@ -27,43 +27,33 @@ TOKEN = "NEXTLABEL_TOKEN"
 TRIES = 25
 
 
+@verb()
 def annotate(
     context: typer.Context,
     id: Id,
     model: Annotated[
-        str, text("--model", "NAME", "module:name of the function, or object with fit and predict_proba, that labels.")
+        str, Flag("NAME", "module:name of the function, or object with fit and predict_proba, that labels.")
     ],
     name: Annotated[
-        str | None, text("--as", "NAME", "It labels as worker model:NAME. Default: the module's name.")
+        str | None, Flag("NAME", "It labels as worker model:NAME. Default: the module's name.", param_decls=("--as",))
     ] = None,
     column: Annotated[
-        str | None, text("--column", "NAME", "Give it this column of a task. Default: all that workers are shown.")
+        str | None, Flag("NAME", "Give it this column of a task. Default: all that workers are shown.")
     ] = None,
-    batch: Annotated[
-        int | None, whole("--batch", "N", 1, "16", "Give the function lists of up to N tasks.", show_default=False)
-    ] = None,
-    cost: Annotated[str, text("--cost", "C", "Labels of the budget that one prediction costs. Default: 0.")] = "0",
-    buy: Annotated[
-        bool, typer.Option("--buy", help="Ask for tasks one by one and buy each label like a person's.")
-    ] = False,
-    most: Annotated[
-        int | None, whole("--most", "N", 1, "500", "Label at most N tasks in this run.", show_default=False)
-    ] = None,
-    per_minute: Annotated[
-        float | None, positive("--per-minute", "N", "60", "Label at most N tasks in a minute.", show_default=False)
-    ] = None,
-    tries: Annotated[int, whole("--tries", "N", 1, "4", "Call a function that fails up to N times for a task.")] = 4,
-    refit_every: Annotated[
-        int, whole("--refit-every", "N", 1, "100", "Teach a learner again after N more labels of people.")
-    ] = 100,
-    once: Annotated[bool, typer.Option("--once", help="Teach a learner once, and end.")] = False,
+    batch: Annotated[int | None, whole("N", 1, "16", "Give the function lists of up to N tasks.")] = None,
+    cost: Annotated[float, number("C", "Labels of the budget that one prediction costs. Default: 0.")] = 0.0,
+    buy: Annotated[bool, Flag(None, "Ask for tasks one by one and buy each label like a person's.")] = False,
+    most: Annotated[int | None, whole("N", 1, "500", "Label at most N tasks in this run.")] = None,
+    per_minute: Annotated[float | None, positive("N", "60", "Label at most N tasks in a minute.")] = None,
+    tries: Annotated[int, whole("N", 1, "4", "Call a function that fails up to N times for a task.")] = 4,
+    refit_every: Annotated[int, whole("N", 1, "100", "Teach a learner again after N more labels of people.")] = 100,
+    once: Annotated[bool, Flag(None, "Teach a learner once, and end.")] = False,
     url: Annotated[
         str | None,
-        text("--url", "URL", f"The address of a service, whose token is in {TOKEN}. Default: use --db."),
+        Flag("URL", f"The address of a service, whose token is in {TOKEN}. Default: use --db."),
     ] = None,
     db: Db = DB,
-    as_json: Json = False,
-) -> None:
+) -> Said:
     """Have a function label tasks as worker model:NAME, or people's labels teach a learner of yours.
 
     What a learner says of a task is where the task's own labels start. Ctrl-C stops it; nothing is lost.
@@ -81,7 +71,7 @@ def annotate(
         predict_tasks,
     )
 
-    found, called, price = load_model(model), name or default_name(model), number_of("--cost", cost)
+    found, called = load_model(model), name or default_name(model)
     if is_learner(found):
         idle = ["name", "batch", "cost", "buy", "most", "per_minute", "tries"]
         refuse_idle(context, idle, "a function, not with a learner")
@@ -99,11 +89,11 @@ def annotate(
         calls = ModelCalls(found, labels, batch is not None, column, tries, Pace(per_minute), say)
         if buy:
             return buy_labels(campaign, called, calls, most=most, progress=progress)
-        return predict_tasks(campaign, called, calls, cost=price, most=most, batch=batch or 1, progress=progress)
+        return predict_tasks(campaign, called, calls, cost=cost, most=most, batch=batch or 1, progress=progress)
 
     with _opened(url, db, id) as campaign, _terminated_like_interrupted(), working("Annotating") as progress:
         outcome = run(campaign, progress)
-    answer(as_json, asdict(outcome), f"{_summary(outcome)} {outcome.ended}")
+    return Said(asdict(outcome), f"{_summary(outcome)} {outcome.ended}")
 
 
 def _summary(outcome: Outcome) -> str:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nextlabel.cli.options import Json, LabelColumn, TaskColumn, parse_number, text
-from nextlabel.cli.output import print_json, print_table, say, working
+from nextlabel.cli.options import LabelColumn, TaskColumn, number, verb
+from nextlabel.cli.output import say, tabled, working
+
+if TYPE_CHECKING:
+    from nextlabel.reporting.report import Report
 
 
+@verb()
 def audit(
     results: Annotated[
         str,
@@ -21,33 +25,21 @@ def audit(
     audited: Annotated[
         str, typer.Argument(metavar="AUDITED", help="The truth about tasks drawn at random: task, label.")
     ],
-    level: Annotated[str, text("--level", "L", "Chance that the interval holds the truth. Default: 0.95.")] = "0.95",
+    level: Annotated[float, number("L", "Chance that the interval holds the truth. Default: 0.95.", "0.95")] = 0.95,
     task_column: TaskColumn = "task",
     label_column: LabelColumn = "label",
-    as_json: Json = False,
-) -> None:
+) -> Report:
     """Correct the accuracy that a method expects by an audit of randomly chosen tasks."""
-    share = float(parse_number("level", level, "Give a number between 0 and 1, e.g. --level 0.95."))
+    columns = {"task": task_column, "label": label_column}
     with working(f"Reading {results}"):
         from nextlabel.crowd.audit import audit as run_audit
         from nextlabel.files.labels import read_results
 
-        found = run_audit(
-            read_results(results, task=task_column, label=label_column),
-            audited,
-            level=share,
-            task=task_column,
-            label=label_column,
-        )
+        found = run_audit(read_results(results, **columns), audited, level=level, **columns)
     for report in found.read:
         for sentence in report["sentences"]:
             say(sentence)
-    if as_json:
-        print_json(
-            {name: getattr(found, name) for name in found.__slots__ if name != "read"}
-            | {"sentences": found.sentences(), "read": list(found.read)}
-        )
-        return
+    fields = {name: getattr(found, name) for name in found.__slots__} | {"sentences": found.sentences()}
     rows = [
         ("accuracy, corrected by the audit", f"{found.accuracy:.4f}"),
         (f"{found.level:.0%} interval ({found.method})", f"{found.low:.4f} to {found.high:.4f}"),
@@ -55,4 +47,4 @@ def audit(
         ("expected by the method, all tasks", f"{found.expected:.4f}"),
         ("expected by the method, audited tasks", f"{found.expected_audited:.4f}"),
     ]
-    print_table(f"Audit of {results}", ("", ""), rows, "\n".join(found.sentences()))
+    return tabled(f"Audit of {results}", ("", ""), rows, "\n".join(found.sentences()), fields)

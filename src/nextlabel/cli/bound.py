@@ -5,29 +5,20 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
-
-from nextlabel.cli.numbers import show_numbers
-from nextlabel.cli.options import Cap, Flight, Json, Prices
-from nextlabel.cli.output import print_json, print_table, working
-from nextlabel.cli.problem_options import (
-    ProblemFlags,
-    counts_tasks,
-    describe,
-    net,
-    problem_fields,
-    takes_problem,
-    worker_text,
-)
+from nextlabel.cli.numbers import numbers_report
+from nextlabel.cli.options import Cap, Flag, Flight, Prices, verb
+from nextlabel.cli.output import tabled, working
+from nextlabel.cli.problem_options import ProblemFlags, counts_tasks, describe, net, problem_fields, worker_text
 from nextlabel.errors import InputError
 from nextlabel.prose import counted
 
 if TYPE_CHECKING:
     from nextlabel.problem.problem import Problem
+    from nextlabel.reporting.report import Report
     from nextlabel.solve.bound import Bound
 
 
-@takes_problem
+@verb()
 def bound(
     flags: ProblemFlags,
     prices: Prices = "scalar",
@@ -35,17 +26,14 @@ def bound(
     flight: Flight = None,
     charge: Annotated[
         Literal["arrivals", "all"],
-        typer.Option(help="With --horizon: charge the workers who arrive before it, or all of them as in the paper."),
+        Flag(None, "With --horizon: charge the workers who arrive before it, or all of them as in the paper."),
     ] = "arrivals",
-    as_json: Json = False,
-) -> None:
+) -> Report:
     """An upper bound on what any policy can get right in expectation under the model, with its certificate."""
-    read: list[dict[str, Any]] = []
     numbers = flags.read_numbers()
     if numbers is not None:
-        show_numbers(numbers, as_json)
-        return
-    problem = flags.read(read)
+        return numbers_report(numbers)
+    problem, read = flags.read_all()
     if charge == "all" and not problem.finite:
         raise InputError("--charge all only has an effect with a horizon.", "Add --horizon T, or leave it out.")
     with working("Bounding") as progress:
@@ -53,10 +41,9 @@ def bound(
 
         result = upper_bound(problem, prices, cap=cap, flight=flight, charge=charge, progress=progress)
     more, fields = _of_question(flags.question, result)
-    if as_json:
-        print_json({**_as_dict(problem, result), **fields, "read": read})
-    else:
-        _show(problem, result, more)
+    fields = {**_as_dict(problem, result), **fields, "read": read}
+    sentence, title = _sentence(problem, result) + more, f"Upper bound: {describe(problem)}"
+    return tabled(title, ("", ""), _rows(problem, result), sentence, fields)
 
 
 def _of_question(question: dict[str, Any], result: Bound) -> tuple[str, dict[str, Any]]:
@@ -93,21 +80,14 @@ def _as_dict(problem: Problem, result: Bound) -> dict[str, Any]:
         "method": result.method,
         "assumes": result.assumes,
         **({"groups": result.groups} if result.groups else {}),
-        **_of_workers(result),
+        **({} if result.supply_prices is None else {"supply_prices": result.supply_prices}),
+        **({} if result.confidence is None else {"confidence": result.confidence}),
         "seconds": result.seconds,
         "problem": problem_fields(problem),
     }
 
 
-def _of_workers(result: Bound) -> dict[str, Any]:
-    """What only a bound with workers who differ has."""
-    if result.supply_prices is None:
-        return {}
-    confidence = {} if result.confidence is None else {"confidence": result.confidence}
-    return {"supply_prices": result.supply_prices, **confidence}
-
-
-def _show(problem: Problem, result: Bound, more: str) -> None:
+def _rows(problem: Problem, result: Bound) -> list[tuple[str, str]]:
     label = "price of a label" if problem.label_cost == 0 else "price of a label, on top of its cost"
     if result.prices is None:
         price = (label, f"{result.price:.6g}")
@@ -115,7 +95,7 @@ def _show(problem: Problem, result: Bound, more: str) -> None:
         price = (f"{label}, first to last", f"{result.prices[0]:.6g} to {result.prices[-1]:.6g}")
     else:
         price = (label, "none is bought")
-    rows = [
+    return [
         ("upper bound", f"{result.value:,.6f}"),
         ("upper bound per task", f"{result.per_task:.6f}"),
         price,
@@ -126,7 +106,6 @@ def _show(problem: Problem, result: Bound, more: str) -> None:
         ("certified", "yes" if result.certified else "no"),
         ("seconds", f"{result.seconds:.3f}"),
     ]
-    print_table(f"Upper bound: {describe(problem)}", ("", ""), rows, _sentence(problem, result) + more)
 
 
 def _sentence(problem: Problem, result: Bound) -> str:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, fields
 from itertools import islice
@@ -16,10 +15,11 @@ import typer
 
 from nextlabel.campaign.declaration import declared, kind, names, offer
 from nextlabel.cli.database import (
+    A_FILE,
+    ID_COLUMN,
     TASKS_FILE,
     GoldColumn,
     Id,
-    IdColumn,
     ScoreColumn,
     fields_of,
     import_bar,
@@ -35,19 +35,20 @@ from nextlabel.cli.database import (
 )
 from nextlabel.cli.options import (
     DB,
+    PUBLIC_URL,
+    SEED_HELP,
     Db,
+    Flag,
     Json,
-    LabelColumn,
-    PublicUrl,
-    Seed,
+    number,
     parse_counts,
     parse_number,
     parse_prior,
     refuse_idle,
-    text,
+    verb,
     whole,
 )
-from nextlabel.cli.output import answer, checked_file, print_json, print_table, say, say_read, working
+from nextlabel.cli.output import Said, checked_file, print_json, say, say_read, tabled, working
 from nextlabel.cli.serve import needs_service
 from nextlabel.errors import InputError, UnavailableError
 from nextlabel.files.write import export_text, whole_file, write_workbook
@@ -65,32 +66,20 @@ if TYPE_CHECKING:
     from nextlabel.crowd.agreement import Agreement
     from nextlabel.files.features import Features
     from nextlabel.files.tasks import TaskReader
+    from nextlabel.reporting.report import Report
     from nextlabel.store.sql import SqlStore
 
 PANEL = "Settings of the campaign"
 #: What takes a setting away that may be left out.
 NONE = "none"
 
-Command = Callable[..., None]
 
-
-def setting_flags(*, changing: bool = False) -> Callable[[Command], Command]:
-    """Replace a command's ``**settings`` by the flags of a campaign's settings, or of those that may change."""
-
-    def add(command: Command) -> Command:
-        signature = inspect.signature(command, eval_str=True)
-        own = [one for one in signature.parameters.values() if one.kind is not inspect.Parameter.VAR_KEYWORD]
-        flags = [
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_flag(name, changing))
-            for name in names()
-            if offer(name).flag and (offer(name).changeable or not changing)
-        ]
-        first = next(place for place, one in enumerate(own) if one.name == "db")
-        last = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in own[first:]]
-        command.__signature__ = signature.replace(parameters=[*own[:first], *flags, *last])  # type: ignore[attr-defined]
-        return command
-
-    return add
+def setting_flags(*, changing: bool = False) -> dict[str, Any]:
+    """The flags of a campaign's settings, or of those that may change."""
+    offers = {name: offer(name) for name in names()}
+    return {
+        name: _flag(name, changing) for name, one in offers.items() if one.flag and (one.changeable or not changing)
+    }
 
 
 def _flag(name: str, changing: bool) -> Any:
@@ -100,11 +89,8 @@ def _flag(name: str, changing: bool) -> Any:
         default = ",".join(LABELS) if name == "labels" else f"{info.default:g}" if kind(name) is float else info.default
         help += f" Default: {default}."
     if kind(name) is bool:
-        return Annotated[bool | None, typer.Option(shown.flag, help=help, show_default=False, rich_help_panel=PANEL)]
-    flag = f"--{name.replace('_', '-')}"
-    return Annotated[
-        str | None, typer.Option(flag, metavar=shown.flag, help=help, show_default=False, rich_help_panel=PANEL)
-    ]
+        return Annotated[bool | None, Flag(None, help, rich_help_panel=PANEL, param_decls=(shown.flag,))]
+    return Annotated[str | None, Flag(shown.flag, help, rich_help_panel=PANEL)]
 
 
 def _kept(name: str) -> bool:
@@ -141,21 +127,17 @@ def _read(name: str, typed: Any, changing: bool) -> Any:
     return number_of(flag, typed)
 
 
-@setting_flags()
+@verb(settings=setting_flags())
 def create(
-    context: typer.Context,
     tasks: Annotated[str | None, TASKS_FILE] = None,
-    id: Annotated[str | None, text("--id", "ID", "The campaign's id. Default: a random one.")] = None,
-    id_column: IdColumn = None,
+    id: Annotated[str | None, Flag("ID", "The campaign's id. Default: a random one.")] = None,
+    task_column: Annotated[str | None, Flag(*ID_COLUMN, needs=A_FILE)] = None,
     score_column: ScoreColumn = None,
     gold_column: GoldColumn = None,
     db: Db = DB,
-    as_json: Json = False,
     **typed: Any,
-) -> None:
+) -> Said:
     """Create a campaign with its first tasks."""
-    if tasks is None:
-        refuse_idle(context, ["id_column", "score_column", "gold_column"], "a file of TASKS")
     if not typed["budget"]:
         raise InputError("the campaign has no budget.", "Give --budget, the number of labels that may be bought.")
     needs_service()
@@ -171,7 +153,7 @@ def create(
         settings = {"labels": LABELS, **settings}
     CampaignSettings.from_dict(settings)  # refused before the file is opened
     opened: AbstractContextManager[TaskReader | None] = (
-        nullcontext() if tasks is None else opened_tasks(tasks, id_column, score_column, gold_column)
+        nullcontext() if tasks is None else opened_tasks(tasks, task_column, score_column, gold_column)
     )
     with opened as first:
         config = CampaignSettings.from_dict({**settings, "show": _shown(settings.get("show"), first, score_column)})
@@ -183,11 +165,7 @@ def create(
             if beside is not None:
                 say(_add_features(service, row.id, beside)[1])
     read = [] if first is None else [*say_read(first.report), *say_columns(config, first, score_column, added)]
-    if as_json:
-        print_json({**fields_of(row), "read": read})
-    else:
-        sys.stdout.write(f"{row.id}\n")
-        say(f"Campaign {row.id}: {counted(row.tasks, 'task')}, {counted(row.budget, 'label')}, {state_of(row)}.")
+    say(f"Campaign {row.id}: {counted(row.tasks, 'task')}, {counted(row.budget, 'label')}, {state_of(row)}.")
     where = "" if has_password(db) else f" --db {db}"  # an address with a password came from NEXTLABEL_DB
     say(f"Serve it: nextlabel serve{where}. Links: nextlabel campaign links {row.id} ann bob{where}.")
     if (config.qualification or 0) > row.controls:
@@ -198,6 +176,7 @@ def create(
     if config.knows_workers:
         audit = f"nextlabel campaign audit {row.id} --audits 60{where}"
         say(f"Labels alone cannot tell how many are right: when they are in, audit 30 to 60 items: {audit}.")
+    return Said({**fields_of(row), "read": read}, text=f"{row.id}\n")
 
 
 def _is_file(typed: str) -> bool:
@@ -221,37 +200,35 @@ def _shown(show: list[str] | None, tasks: TaskReader | None, score_column: str |
     return show
 
 
+@verb()
 def add(
-    context: typer.Context,
     id: Id,
     tasks: Annotated[str | None, TASKS_FILE] = None,
     gold: Annotated[
-        str | None, text("--gold", "FILE", "Known answers, task and label: their tasks become control questions.")
+        str | None, Flag("FILE", "Known answers, task and label: their tasks become control questions.")
     ] = None,
     predictions: Annotated[
-        str | None, text("--predictions", "FILE", "What a model predicts: task and label, or task and probabilities.")
+        str | None, Flag("FILE", "What a model predicts: task and label, or task and probabilities.")
     ] = None,
     model: Annotated[
-        str | None, text("--model", "NAME", "With --predictions: its labels are those of worker model:NAME.")
+        str | None, Flag("NAME", "its labels are those of worker model:NAME.", needs="--predictions")
     ] = None,
-    cost: Annotated[str, text("--cost", "C", "Labels of the budget that one prediction costs. Default: 0.")] = "0",
+    cost: Annotated[
+        float, number("C", "Labels of the budget that one prediction costs. Default: 0.", needs="--predictions")
+    ] = 0.0,
     features: Annotated[
-        str | None,
-        text("--features", "FILE", "What is known of items: a column task, and numbers, vectors or texts."),
+        str | None, Flag("FILE", "What is known of items: a column task, and numbers, vectors or texts.")
     ] = None,
     profiles: Annotated[
-        str | None, text("--profiles", "FILE", "What is known of workers to come: worker, truth, answer, count.")
+        str | None, Flag("FILE", "What is known of workers to come: worker, truth, answer, count.")
     ] = None,
-    replace_features: Annotated[
-        bool, typer.Option("--replace-features", help="With --features: take away those that are there.")
-    ] = False,
-    id_column: IdColumn = None,
-    label_column: LabelColumn = "label",
+    replace_features: Annotated[bool, Flag(None, "take away those that are there.", needs="--features")] = False,
+    task_column: Annotated[str | None, Flag(*ID_COLUMN)] = None,
+    label_column: Annotated[str, Flag("NAME", "The column with the labels.", needs="--gold")] = "label",
     score_column: ScoreColumn = None,
     gold_column: GoldColumn = None,
     db: Db = DB,
-    as_json: Json = False,
-) -> None:
+) -> Said:
     """Add tasks, known answers, predictions, features of items or profiles of workers, all of a file or none of it.
 
     Control questions are given among the others and never shown as such. Their labels tell how good each worker is, and
@@ -264,51 +241,49 @@ def add(
             "nothing says what to add, or several things do.",
             "Give a file of TASKS, or --gold, --predictions, --features or --profiles with a FILE.",
         )
-    if tasks is None:
-        refuse_idle(context, ["score_column", "gold_column"], "a file of TASKS")
-    if gold is None:
-        refuse_idle(context, ["label_column"], "--gold")
-    if predictions is None:
-        refuse_idle(context, ["model", "cost"], "--predictions")
-    if features is None:
-        refuse_idle(context, ["replace_features"], "--features")
     if profiles is not None:
         with opened_tasks(profiles, None, None) as rows, service_at(db) as service:
             known = service.add_profiles(id, rows.rows())
-        answer(as_json, {"known": known}, f"{id} knows {counted(known, 'worker')}.")
-    elif features is not None:
-        read = _read_features(features, id_column)
+        return Said({"known": known}, f"{id} knows {counted(known, 'worker')}.")
+    if features is not None:
+        known_of = _read_features(features, task_column)
         with service_at(db) as service:
-            answer(as_json, *_add_features(service, id, read, replace_features))
-    elif tasks is not None:
-        _add_tasks(id, tasks, id_column, score_column, gold_column, db, as_json)
-    elif gold is not None:
-        _add_gold(id, gold, id_column or "task", label_column, db, as_json)
-    elif model is None:
+            return Said(*_add_features(service, id, known_of, replace_features))
+    if gold is not None:
+        return _add_gold(id, gold, task_column or "task", label_column, db)
+    if predictions is None:
+        return _add_tasks(id, str(tasks), task_column, score_column, gold_column, db)
+    if model is None:
         raise InputError("the model has no name.", "Give --model NAME.")
-    else:
-        _add_predictions(id, str(predictions), model, number_of("--cost", cost), id_column, db, as_json)
+    with (
+        opened_tasks(predictions, None, None) as rows,
+        service_at(db) as service,
+        working("Adding predictions") as progress,
+    ):
+        added = service.add_predictions(id, model, rows.rows(), cost, task_column, progress)
+    charged = f" They cost {counted(added.charged, 'label')} of the budget." if added.charged else ""
+    sentence = (
+        f"{counted(added.added, 'prediction')} of model {added.model} added, {added.known:,} known before.{charged}"
+    )
+    return Said({**asdict(added), "read": say_read(rows.report)}, sentence)
 
 
 def _add_tasks(
-    id: str, path: str, id_column: str | None, score_column: str | None, gold_column: str | None, db: str, as_json: bool
-) -> None:
+    id: str, path: str, task_column: str | None, score_column: str | None, gold_column: str | None, db: str
+) -> Said:
     with (
-        opened_tasks(path, id_column, score_column, gold_column) as more,
+        opened_tasks(path, task_column, score_column, gold_column) as more,
         service_at(db) as service,
         working("Adding tasks") as progress,
     ):
         added = service.add_tasks(id, more, progress=import_bar(more, progress))
         config = service.store.row(id).config
     read = [*say_read(more.report), *say_columns(config, more, score_column, added)]
-    answer(
-        as_json,
-        {**asdict(added), "read": read},
-        f"{counted(added.added, 'task')} added, {added.known:,} known before, {added.tasks:,} in all.",
-    )
+    sentence = f"{counted(added.added, 'task')} added, {added.known:,} known before, {added.tasks:,} in all."
+    return Said({**asdict(added), "read": read}, sentence)
 
 
-def _add_gold(id: str, path: str, task_column: str, label_column: str, db: str, as_json: bool) -> None:
+def _add_gold(id: str, path: str, task_column: str, label_column: str, db: str) -> Said:
     from nextlabel.files.labels import read_answers
 
     answers = read_answers(path, task_column, label_column)
@@ -318,11 +293,8 @@ def _add_gold(id: str, path: str, task_column: str, label_column: str, db: str, 
         changed = service.set_gold(id, answers)
         row = service.store.row(id)
         controls = row.controls - len(row.rules.adjudicated)
-    answer(
-        as_json,
-        {"changed": changed, "controls": controls},
-        f"{counted(changed, 'answer')} new or corrected; {id} has {counted(controls, 'control question')}.",
-    )
+    sentence = f"{counted(changed, 'answer')} new or corrected; {id} has {counted(controls, 'control question')}."
+    return Said({"changed": changed, "controls": controls}, sentence)
 
 
 def _read_features(path: str, task_column: str | None = None) -> Features:
@@ -340,52 +312,30 @@ def _add_features(
     return {**asdict(added), "read": read.sentences()}, sentence
 
 
-def _add_predictions(
-    id: str, path: str, model: str, cost: float, task_column: str | None, db: str, as_json: bool
-) -> None:
-    with (
-        opened_tasks(path, None, None) as rows,
-        service_at(db) as service,
-        working("Adding predictions") as progress,
-    ):
-        added = service.add_predictions(id, model, rows.rows(), cost, task_column, progress)
-    read = say_read(rows.report)
-    charged = f" They cost {counted(added.charged, 'label')} of the budget." if added.charged else ""
-    sentence = (
-        f"{counted(added.added, 'prediction')} of model {added.model} added, {added.known:,} known before.{charged}"
-    )
-    answer(as_json, {**asdict(added), "read": read}, sentence)
-
-
-@setting_flags(changing=True)
+@verb(settings=setting_flags(changing=True))
 def change(
     id: Id,
     paused: Annotated[
         bool | None,
-        typer.Option("--pause/--resume", help="Hand out no new tasks, or hand them out again.", show_default=False),
+        Flag(None, "Hand out no new tasks, or hand them out again.", param_decls=("--pause/--resume",)),
     ] = None,
     adjudicate: Annotated[
         tuple[str, str] | None,
-        typer.Option(
-            "--adjudicate",
-            metavar="TASK ANSWER",
-            help="Set the answer of a doubtful item: it is final, teaches who is good, and is marked in the results.",
-            show_default=False,
+        Flag(
+            "TASK ANSWER",
+            "Set the answer of a doubtful item: it is final, teaches who is good, and is marked in the results.",
         ),
     ] = None,
-    undo: Annotated[
-        str | None, text("--undo-adjudication", "TASK", "Take such an answer back: the labels decide about it again.")
+    undo_adjudication: Annotated[
+        str | None, Flag("TASK", "Take such an answer back: the labels decide about it again.")
     ] = None,
-    accept_clock: Annotated[
-        bool, typer.Option("--accept-clock", help="Go on by the clock although it is far from the last event.")
-    ] = False,
+    accept_clock: Annotated[bool, Flag(None, "Go on by the clock although it is far from the last event.")] = False,
     owner: Annotated[
-        str | None, text("--owner", "NAME", "Hand it over to an owner; none: administrators alone see it, as at first.")
+        str | None, Flag("NAME", "Hand it over to an owner; none: administrators alone see it, as at first.")
     ] = None,
     db: Db = DB,
-    as_json: Json = False,
     **typed: Any,
-) -> None:
+) -> Said:
     """Pause a campaign, resume it, change settings while it runs, or set the answers of doubtful items.
 
     Workers who hold a task when it is paused can finish it, and see other texts with their next task. --budget +N and
@@ -396,7 +346,7 @@ def change(
     that was closed too early by its deadline is open again.
     """
     values = typed_settings(typed, changing=True)
-    if not values and (paused, adjudicate, undo, owner) == (None,) * 4 and not accept_clock:
+    if not values and (paused, adjudicate, undo_adjudication, owner) == (None,) * 4 and not accept_clock:
         raise InputError("nothing says what to change.", "Give e.g. --budget, --pause or --question.")
     with service_at(db) as service:
         accepted = accept_clock and service.accept_clock(id)
@@ -408,8 +358,8 @@ def change(
             give_campaign(service.store, id, "" if owner == NONE else owner)
         if adjudicate is not None:
             service.adjudicate(id, dict([adjudicate]))
-        if undo is not None:
-            service.undo_adjudication(id, [undo])
+        if undo_adjudication is not None:
+            service.undo_adjudication(id, [undo_adjudication])
         row = service.change(id, values) if values else service.store.row(id)
         if paused is not None:
             row = service.pause(id) if paused else service.resume(id)
@@ -419,90 +369,71 @@ def change(
     said = "" if not accept_clock else " It goes on by the clock." if accepted else " Nothing was wrong with its clock."
     said += "" if adjudicate is None else f" The answer of {adjudicate[0]} is {adjudicate[1]}."
     said += "" if owner is None else f" Its owner is {'nobody' if owner == NONE else owner}."
-    said += "" if undo is None else f" The labels decide about {undo} again."
-    answer(as_json, fields_of(row), f"{sentence}.{said}")
+    said += "" if undo_adjudication is None else f" The labels decide about {undo_adjudication} again."
+    return Said(fields_of(row), f"{sentence}.{said}")
 
 
 Form = Literal["csv", "jsonl", "xlsx"]
 Row = dict[str, Any]
 
 
+@verb()
 def status(
     id: Annotated[str | None, typer.Argument(metavar="ID", help="The campaign's id. Default: all campaigns.")] = None,
     db: Db = DB,
     wait: Annotated[
-        bool, typer.Option("--wait", help="With an id: work out 'at most' as well, by all labels, in some seconds.")
+        bool, Flag(None, "With an id: work out 'at most' as well, by all labels, in some seconds.")
     ] = False,
-    capacity: Annotated[
-        bool, typer.Option("--capacity", help="Measure what a process and this database hold, in some seconds.")
-    ] = False,
-    as_json: Json = False,
-) -> None:
+    capacity: Annotated[bool, Flag(None, "Measure what a process and this database hold, in some seconds.")] = False,
+) -> Report | Said:
     """Show the state of all campaigns, or of one with its certificate."""
     if capacity:
         if id is not None or wait:
             raise InputError("--capacity is about a process and its database.", "Leave the id and --wait out.")
-        _show_capacity(db, as_json)
-        return
+        return _capacity(db)
     if wait and id is None:
         raise InputError("--wait is for one campaign, and none is named.", "Give its id as well.")
     with service_at(db) as service:
         if id is not None:
             service.store.row(id)
             with working("Working out the certificate"):
-                _show_status(service, id, wait, as_json)
-            return
+                return _status(service, id, wait)
         rows = service.store.campaigns()
-    if as_json:
-        print_json({"campaigns": [fields_of(row) for row in rows]})
-        return
     cells = [
-        [
-            row.id,
-            row.config.name[:30],
-            state_of(row),
-            f"{row.tasks:,}",
-            f"{row.spent:,} of {row.budget:,}",
-            f"{row.reserved:,}",
-        ]
+        [row.id, row.config.name[:30], state_of(row), f"{row.tasks:,}", f"{row.spent:,} of {row.budget:,}",
+         f"{row.reserved:,}"]
         for row in rows
-    ]
-    print_table(
-        f"Campaigns in {without_passwords(db)}",
-        ["id", "name", "state", "tasks", "labels", "out"],
-        cells,
-        f"{counted(len(rows), 'campaign')}.",
-    )
+    ]  # fmt: skip
+    title, header = f"Campaigns in {without_passwords(db)}", ("id", "name", "state", "tasks", "labels", "out")
+    fields = {"campaigns": [fields_of(row) for row in rows]}
+    return tabled(title, header, cells, f"{counted(len(rows), 'campaign')}.", fields)
 
 
-def _show_capacity(db: str, as_json: bool) -> None:
+def _capacity(db: str) -> Said:
     from nextlabel.campaigns.capacity import capacity
 
     with service_at(db) as service, working("Measuring"):
         found = capacity(service)
-    if as_json:
-        print_json({**asdict(found), "pairs_per_second": found.pairs_per_second(), "sentences": found.sentences()})
-        return
-    sys.stdout.write("\n".join(found.sentences()) + "\n")
+    fields = {**asdict(found), "pairs_per_second": found.pairs_per_second(), "sentences": found.sentences()}
+    return Said(fields, text="\n".join([*found.sentences(), ""]))
 
 
 #: Fields of the certificate that the status has.
 OF_CERTIFICATE = ("now", "forecast", "upper", "gap", "price", "as_of_labels", "upper_as_of")
 
 
-def _show_status(service: CampaignService, id: str, wait: bool, as_json: bool) -> None:
+def _status(service: CampaignService, id: str, wait: bool) -> Report:
     from nextlabel.campaign.notices import notice_table
     from nextlabel.campaign.rates import arrival_rate, completion_rate, lease_seconds
     from nextlabel.campaigns.status import cost_of
+    from nextlabel.reporting.report import Report, Table
 
     row = service.store.row(id)
     found = service.certificate(id, wait) if row.tasks else None
-    if as_json:
-        extra = {} if found is None else {name: getattr(found, name) for name in OF_CERTIFICATE}
-        promised = {} if row.config.at_most_wrong is None else {"guarantee": asdict(service.guarantees.status(id))}
-        notices = [notice_table(one) for one in row.rules.noticed]
-        print_json({**fields_of(row), **extra, **promised, "notices": notices})
-        return
+    promised = None if row.config.at_most_wrong is None else service.guarantees.status(id)
+    fields = fields_of(row) | ({} if found is None else {name: getattr(found, name) for name in OF_CERTIFICATE})
+    fields |= {} if promised is None else {"guarantee": asdict(promised)}
+    fields |= {"notices": [notice_table(one) for one in row.rules.noticed]}
     r, mu, cost = arrival_rate(row), completion_rate(row), cost_of(row)
     rows = [
         ["state", state_of(row)],
@@ -536,14 +467,15 @@ def _show_status(service: CampaignService, id: str, wait: bool, as_json: bool) -
         )
     if row.rules.paused_because:
         caption = f"{row.rules.paused_because} {caption}"
-    if row.config.at_most_wrong is not None:
-        standing = service.guarantees.status(id)
-        caption = " ".join(filter(None, [standing.sentence, standing.next_step, caption]))
-    print_table(f"{row.id} {row.config.name}".strip(), ["", ""], rows, caption)
-    for one in row.rules.noticed:
-        sys.stdout.write(f"{one.text}\n")
-        for action in one.actions:
-            sys.stdout.write(f"  {action.replace('_', ' ')}: {_call_for(id, one.worker, action)}\n")
+    if promised is not None:
+        caption = " ".join(filter(None, [promised.sentence, promised.next_step, caption]))
+    lines = [
+        line
+        for one in row.rules.noticed
+        for line in (one.text, *(f"  {it.replace('_', ' ')}: {_call_for(id, one.worker, it)}" for it in one.actions))
+    ]
+    title = f"{row.id} {row.config.name}".strip()
+    return Report(title, [Table(title, ["", ""], rows)], [caption], closing=lines, fields=fields)
 
 
 def _call_for(id: str, worker: str | None, action: str) -> str:
@@ -555,30 +487,28 @@ def _call_for(id: str, worker: str | None, action: str) -> str:
     return f"nextlabel campaign workers {id} {first} {shlex.quote(worker)}{more}"
 
 
+@verb()
 def export(
     context: typer.Context,
     id: Id,
     rows: Annotated[
         Literal["tasks", "labels", "workers", "profiles", "events", "items"],
-        typer.Option(
-            help="One row per task, one for each worker's answer to a task, one per worker, what each is like, the "
-            "log, or, of pairs, one per item in their order."
+        Flag(
+            None,
+            "One row per task, one for each worker's answer to a task, one per worker, what each is like, the "
+            "log, or, of pairs, one per item in their order.",
         ),
     ] = "tasks",
-    unanswered: Annotated[
-        bool, typer.Option("--unanswered", help="With --rows labels: also leases without an answer.")
-    ] = False,
-    dropped: Annotated[
-        bool, typer.Option("--dropped", help="With --rows labels: also labels that were dropped.")
-    ] = False,
+    unanswered: Annotated[bool, Flag(None, "also leases without an answer.", needs="--rows labels")] = False,
+    dropped: Annotated[bool, Flag(None, "also labels that were dropped.", needs="--rows labels")] = False,
     after: Annotated[
-        int, whole("--after", "SEQ", 0, "0", "With --rows events: only events after the one with this number.")
+        int, whole("SEQ", 0, "0", "only events after the one with this number.", needs="--rows events")
     ] = 0,
     limit: Annotated[
-        int | None, whole("--limit", "N", 1, "1000", "With --rows events: at most this many. Default: all.")
+        int | None, whole("N", 1, "1000", "at most this many. Default: all.", needs="--rows events")
     ] = None,
-    save: Annotated[str | None, text("--save", "FILE", "Write to this file. Default: stdout.")] = None,
-    form: Annotated[Form, typer.Option("--format", help="CSV, one JSON object per row, or Excel.")] = "csv",
+    save: Annotated[str | None, Flag("FILE", "Write to this file. Default: stdout.")] = None,
+    format: Annotated[Form, Flag(None, "CSV, one JSON object per row, or Excel.")] = "csv",
     db: Db = DB,
     as_json: Json = False,
 ) -> None:
@@ -591,13 +521,9 @@ def export(
     campaign for pairs, the best first.
     """
     if as_json and save is None:
-        refuse_idle(context, ["form"], "--save, or without --json")
-    if rows != "labels":
-        refuse_idle(context, ["unanswered", "dropped"], "--rows labels")
-    if rows != "events":
-        refuse_idle(context, ["after", "limit"], "--rows events")
+        refuse_idle(context, ["format"], "--save, or without --json")
     target = None if save is None else checked_file("--save", save)
-    if form == "xlsx" and target is None:
+    if format == "xlsx" and target is None:
         raise InputError("a workbook is not written to stdout.", "Give --save FILE.")
     with service_at(db) as service:
         if rows == "labels":
@@ -611,15 +537,15 @@ def export(
         elif rows == "items":
             header, table = ["item", "rank", "score", "sd", "comparisons"], iter(service.order(id)["items"])
         else:
-            header, table = _results(service, id, "jsonl" if as_json and target is None else form)
+            header, table = _results(service, id, "jsonl" if as_json and target is None else format)
         if target is not None:
             with whole_file(target) as stream:
-                written = _write(header, table, stream, form)
+                written = _write(header, table, stream, format)
         elif as_json:
             print_json({rows: list(table)})
             return
         else:
-            written = _write(header, table, sys.stdout, form)
+            written = _write(header, table, sys.stdout, format)
     if as_json:
         print_json({"written": written, "file": save})
     else:
@@ -685,43 +611,35 @@ def _write(header: Sequence[str], rows: Iterable[Row], stream: IO[str], form: Fo
     return written
 
 
+@verb()
 def audit(
-    context: typer.Context,
     id: Id,
     audits: Annotated[
         str | None,
-        text(
-            "--audits",
+        Flag(
             "K",
             "Draw so many more items at random for the expert; with --freeze several for several looks: 80,150,250.",
         ),
     ] = None,
-    seed: Seed = 0,
+    seed: Annotated[int, whole("S", 0, "0", SEED_HELP, needs="--audits")] = 0,
     save: Annotated[
-        str | None, text("--save", "FILE", "Write the drawn items for the expert: task, label (to fill in), payload.")
+        str | None, Flag("FILE", "Write the drawn items for the expert: task, label (to fill in), payload.")
     ] = None,
-    answers: Annotated[str | None, text("--answers", "FILE", "The expert's answers: task, label.")] = None,
+    answers: Annotated[str | None, Flag("FILE", "The expert's answers: task, label.")] = None,
     link: Annotated[
-        bool, typer.Option("--link", help="Make a link by which an expert answers the drawn items, without a token.")
+        bool, Flag(None, "Make a link by which an expert answers the drawn items, without a token.")
     ] = False,
     freeze: Annotated[
         bool,
-        typer.Option("--freeze", help="For a guarantee: freeze the labels and draw --audits items, or as needed."),
+        Flag(None, "For a guarantee: freeze the labels and draw --audits items, or as needed."),
     ] = False,
-    of: Annotated[str | None, text("--of", "LABEL", "Speak of the items with this label alone.")] = None,
-    next_look: Annotated[
-        bool, typer.Option("--next-look", help="Go on to the next number of audits instead of asking for items.")
-    ] = False,
-    reopen: Annotated[
-        bool, typer.Option("--reopen", help="Let labels decide again, which voids the certificate of a guarantee.")
-    ] = False,
-    record: Annotated[
-        str | None, text("--record", "FILE", "Write the guarantee's record, by which anybody can check it.")
-    ] = None,
-    public_url: PublicUrl = None,
+    of: Annotated[str | None, Flag("LABEL", "Speak of the items with this label alone.", needs="--freeze")] = None,
+    next_look: Annotated[bool, Flag(None, "Go on to the next number of audits instead of asking for items.")] = False,
+    reopen: Annotated[bool, Flag(None, "Let labels decide again, which voids the certificate of a guarantee.")] = False,
+    record: Annotated[str | None, Flag("FILE", "Write the guarantee's record, by which anybody can check it.")] = None,
+    public_url: Annotated[str | None, Flag(*PUBLIC_URL, needs="--link")] = None,
     db: Db = DB,
-    as_json: Json = False,
-) -> None:
+) -> Said:
     """Audit the results: an expert's answers to items drawn at random correct the expected accuracy.
 
     The file that --save writes has an empty column label; filled in, it is what --answers reads. The expert should not
@@ -731,14 +649,8 @@ def audit(
     if freeze and reopen:
         raise InputError("--freeze and --reopen exclude each other.", "Give one of them.")
     planned = parse_counts("--audits", audits)
-    if planned is None:
-        refuse_idle(context, ["seed"], "--audits")
-    if not freeze:
-        refuse_idle(context, ["of"], "--freeze")
-        if planned is not None and len(planned) > 1:
-            raise InputError("several looks are planned at the freeze.", "Add --freeze, or give one number.")
-    if not link:
-        refuse_idle(context, ["public_url"], "--link")
+    if not freeze and planned is not None and len(planned) > 1:
+        raise InputError("several looks are planned at the freeze.", "Add --freeze, or give one number.")
     target = None if save is None else checked_file("--save", save)
     from nextlabel.beliefs.rewards import Accuracy
     from nextlabel.files.labels import read_answers
@@ -772,27 +684,23 @@ def audit(
         elif known:
             certificate = service.certificate(id)
             audited = certificate.audit
-    if made and not as_json:
-        sys.stdout.write(f"{made['link']}\n")
-        say(
-            f"warning: {made['warning']}"
-            if made["warning"]
-            else f"nextlabel campaign links {id} --revoke --audit ends it."
-        )
+    text = f"{made['link']}\n" if made else ""
+    if made:
+        end = f"nextlabel campaign links {id} --revoke --audit ends it."
+        say(f"warning: {made['warning']}" if made["warning"] else end)
     if standing is not None:
-        answer(as_json, {**asdict(standing), **made}, standing.sentence)
-        return
+        return Said({**asdict(standing), **made}, standing.sentence, text)
     fields = {"drawn": len(items), "answered": known, "audit": None if audited is None else asdict(audited), **made}
     written = "" if save is None else f"; written to {save}"
-    answer(as_json, fields, f"{counted(len(items), 'item')} drawn, {known:,} answered{written}.")
-    if audited is not None and not as_json:
+    if audited is not None:
         new = row.tasks - row.rules.audit_of
         itself = f" The model itself expects {certificate.now:.1%}." if row.config.reward == Accuracy() else ""
-        sys.stdout.write(
-            f"{audited.right} of {audited.audited} audited labels are right: {audited.accuracy:.1%} of "
-            f"{f'the items but {new:,} that were added since' if new else 'all items'}, with a "
+        whole = f"the items but {new:,} that were added since" if new else "all items"
+        text += (
+            f"{audited.right} of {audited.audited} audited labels are right: {audited.accuracy:.1%} of {whole}, with a "
             f"95% interval from {audited.low:.1%} to {audited.high:.1%}.{itself}\n"
         )
+    return Said(fields, f"{counted(len(items), 'item')} drawn, {known:,} answered{written}.", text)
 
 
 def _write_items(target: Path, items: Iterable[AuditItem]) -> None:
@@ -821,10 +729,12 @@ def _link(service: CampaignService, id: str, public_url: str | None) -> dict[str
 #: Workers in the table on the screen.
 SHOWN = 50
 Action = Literal["pause", "block", "restore", "drop-labels", "restore-labels", "erase", "record"]
+#: Actions that have a reason.
+ACTS = ("pause, block or drop-labels", lambda typed: typed["action"] in ("pause", "block", "drop-labels"))
 
 
+@verb()
 def workers(
-    context: typer.Context,
     id: Id,
     action: Annotated[
         Action | None,
@@ -834,66 +744,51 @@ def workers(
         ),
     ] = None,
     worker: Annotated[str | None, typer.Argument(metavar="[WORKER]", help="The worker's name.")] = None,
-    reason: Annotated[
-        str, typer.Option(metavar="TEXT", help="Why, for the log; the worker does not see it.", show_default=False)
-    ] = "",
+    reason: Annotated[str, Flag("TEXT", "Why, for the log; the worker does not see it.", needs=ACTS)] = "",
     db: Db = DB,
-    as_json: Json = False,
-) -> None:
+) -> Said | Report:
     """Show each worker's labels, accuracy, pay and standing, or change how one of them stands.
 
     A paused worker gets no new task. A blocked one gets none, loses the one that they hold, and no answer that still
     comes counts. Dropped labels leave the results but stay spent; restored ones come back where there is room. Erasing
     takes a person's name, comments, visits and links out for good; record prints all that is kept about them.
     """
-    if action not in ("pause", "block", "drop-labels"):
-        refuse_idle(context, ["reason"], "pause, block or drop-labels")
     with service_at(db) as service:
         if action is None:
-            _show_workers(id, service.worker_reports.of(id), service.worker_reports.learnt(id).agreement, as_json)
-            return
+            return _show_workers(id, service.worker_reports.of(id), service.worker_reports.learnt(id).agreement)
         if worker is None:
             raise InputError(
                 f"nothing says whom to {action}.", f"Give nextlabel campaign workers {id} {action} WORKER."
             )
-        fields, sentence = _change(service, id, action, worker, reason)
-    answer(as_json, fields, sentence)
+        return _change(service, id, action, worker, reason)
 
 
-def _change(
-    service: CampaignService, id: str, action: Action, worker: str, reason: str
-) -> tuple[dict[str, object], str]:
+def _change(service: CampaignService, id: str, action: Action, worker: str, reason: str) -> Said:
     from nextlabel.campaign.states import STANDINGS, Standing
 
     standings: dict[str, Standing] = {"pause": "paused", "block": "blocked", "restore": "active"}
     if action in standings:
         row = service.set_standing(id, worker, standings[action], reason)
-        fields: dict[str, object] = {"worker": worker, "standing": row.standing, "reason": row.reason}
-        return fields, f"{worker} is {row.standing}. {STANDINGS[row.standing]}"
+        now = {"worker": worker, "standing": row.standing, "reason": row.reason}
+        return Said(now, f"{worker} is {row.standing}. {STANDINGS[row.standing]}")
     if action == "drop-labels":
-        changed = service.drop_labels(id, worker, reason).changed
-        return {
-            "worker": worker,
-            "dropped": changed,
-        }, f"{counted(changed, 'label')} of {worker} dropped; they stay spent."
+        many = service.drop_labels(id, worker, reason).changed
+        said = f"{counted(many, 'label')} of {worker} dropped; they stay spent."
+        return Said({"worker": worker, "dropped": many}, said)
     if action == "record":
         record = service.worker_reports.record(id, worker)
-        return record, json.dumps(record, indent=2, ensure_ascii=False)
+        return Said(record, json.dumps(record, indent=2, ensure_ascii=False))
     if action == "erase":
-        now = service.erase_worker(id, worker)
-        fields = {"worker": now.worker, "labels": now.labels}
-        return fields, f"{now.worker} is what the log calls this person now. Backups still have the name."
+        erased = service.erase_worker(id, worker)
+        said = f"{erased.worker} is what the log calls this person now. Backups still have the name."
+        return Said({"worker": erased.worker, "labels": erased.labels}, said)
     done = service.restore_labels(id, worker)
     left = f" {counted(done.left, 'label')} found no room." if done.left else ""
     fields = {"worker": worker, "restored": done.changed, "left": done.left}
-    return fields, f"{counted(done.changed, 'label')} of {worker} restored.{left}"
+    return Said(fields, f"{counted(done.changed, 'label')} of {worker} restored.{left}")
 
 
-def _show_workers(id: str, reports: list[WorkerReport], alike: Agreement | None, as_json: bool) -> None:
-    if as_json:
-        agreement = None if alike is None else alike.as_dict()
-        print_json({"workers": [asdict(one) for one in reports], "agreement": agreement})
-        return
+def _show_workers(id: str, reports: list[WorkerReport], alike: Agreement | None) -> Report:
     rows = [
         [
             one.worker,
@@ -910,70 +805,56 @@ def _show_workers(id: str, reports: list[WorkerReport], alike: Agreement | None,
     caption = f"{many}. Accuracy with its 95% interval. All as a file: nextlabel campaign export {id} --rows workers."
     caption = " ".join([caption, *([] if alike is None else alike.sentences())])
     head = ["worker", "labels", "accuracy", "agreement", "amount", "standing", "stands out"]
-    print_table(f"Workers of {id}", head, rows, caption)
+    fields = {"workers": [asdict(one) for one in reports], "agreement": None if alike is None else alike.as_dict()}
+    return tabled(f"Workers of {id}", head, rows, caption, fields)
 
 
+@verb()
 def links(
-    context: typer.Context,
     id: Id,
     workers: Annotated[list[str] | None, typer.Argument(metavar="WORKERS...", help="The workers' names.")] = None,
-    revoke: Annotated[
-        bool, typer.Option("--revoke", help="End the links of these workers, in running services within seconds.")
-    ] = False,
+    revoke: Annotated[bool, Flag(None, "End the links of these workers, in running services within seconds.")] = False,
     join: Annotated[
         bool,
-        typer.Option("--join", help="With --revoke: the link for platforms, and the sessions of all who came by it."),
+        Flag(None, "the link for platforms, and the sessions of all who came by it.", needs="--revoke"),
     ] = False,
-    audit: Annotated[
-        bool, typer.Option("--audit", help="With --revoke: the links of experts who answer an audit.")
-    ] = False,
-    public_url: PublicUrl = None,
+    audit: Annotated[bool, Flag(None, "the links of experts who answer an audit.", needs="--revoke")] = False,
+    public_url: Annotated[
+        str | None, Flag(*PUBLIC_URL, needs=("links that are made", lambda typed: not typed["revoke"]))
+    ] = None,
     db: Db = DB,
-    as_json: Json = False,
-) -> None:
+) -> Said:
     """Make a link per worker, and one for platforms such as Prolific; or end links."""
-    if revoke:
-        refuse_idle(context, ["public_url"], "links that are made")
-        _revoke(id, workers or [], join, audit, db, as_json)
-        return
-    refuse_idle(context, ["join", "audit"], "--revoke")
+    given = workers or []
+    if revoke and not given and not join and not audit:
+        raise InputError("nothing says whose links are to end.", "Name workers, or give --join or --audit.")
     with service_at(db) as service:
         from nextlabel.service.app_state import link_warning
-        from nextlabel.service.links import LinkSigner, link_url
+        from nextlabel.service.links import LinkSigner, link_url, revoke_links
 
         service.store.row(id)
+        if revoke:
+            revoke_links(service.store, id, given, join, audit)
+            platform, experts = ["everybody who came from a platform"] if join else [], ["experts"] if audit else []
+            ended = listed([*given, *platform, *experts])
+            fields = {"campaign": id, "workers": given, "join": join, "audit": audit}
+            return Said(fields, f"Links to {id} are no longer valid for {ended}.")
         settings = settings_at(service.store, public_url)
         base, signer = settings.base_url, LinkSigner.of(service.store, settings.key_file)
-        made = {worker: link_url(base, signer.worker_token(id, worker)) for worker in workers or []}
+        made = {worker: link_url(base, signer.worker_token(id, worker)) for worker in given}
         address, warning = link_url(base, signer.join_token(id)), link_warning(base)
     if warning:
         say(f"warning: {warning}")
-    if as_json:
-        print_json({"workers": made, "join": address, "warning": warning or None})
-        return
-    for worker, link in made.items():
-        sys.stdout.write(f"{worker}\t{link}\n")
-    sys.stdout.write(f"any\t{address}?PROLIFIC_PID=...\n")
+    lines = [*(f"{worker}\t{link}\n" for worker, link in made.items()), f"any\t{address}?PROLIFIC_PID=...\n"]
+    return Said({"workers": made, "join": address, "warning": warning or None}, text="".join(lines))
 
 
-def _revoke(id: str, workers: list[str], join: bool, audit: bool, db: str, as_json: bool) -> None:
-    if not workers and not join and not audit:
-        raise InputError("nothing says whose links are to end.", "Name workers, or give --join or --audit.")
-    with service_at(db) as service:
-        from nextlabel.service.links import revoke_links
-
-        service.store.row(id)
-        revoke_links(service.store, id, workers, join, audit)
-    ended = [*workers, *(["everybody who came from a platform"] if join else []), *(["experts"] if audit else [])]
-    answer(
-        as_json,
-        {"campaign": id, "workers": workers, "join": join, "audit": audit},
-        f"Links to {id} are no longer valid for {listed(ended)}.",
-    )
+#: What has an effect when a webhook is added.
+ADDS = ("add", lambda typed: typed["action"] == "add")
 
 
+@verb()
 def webhooks(
-    context: typer.Context,
     id: Id,
     action: Annotated[
         Literal["add", "test", "enable", "remove"] | None,
@@ -987,63 +868,59 @@ def webhooks(
     ] = None,
     types: Annotated[
         str | None,
-        text(
-            "--types",
+        Flag(
             "A,B",
             "With add: what to tell: label.created, task.closed, ... Default: everything; to people little.",
+            needs=ADDS,
         ),
     ] = None,
-    from_start: Annotated[bool, typer.Option("--from-start", help="With add: also tell what happened before.")] = False,
+    from_start: Annotated[bool, Flag(None, "With add: also tell what happened before.", needs=ADDS)] = False,
     db: Db = DB,
-    as_json: Json = False,
-) -> None:
+) -> Said | Report:
     """Show the addresses that are told what happens in a campaign, or change them.
 
     A webhook that is added signs its messages with a secret that is shown only once. test sends a message now, enable
     goes on with one that was disabled or fails: it is told all that it has missed.
     """
     needs_service()
-    if action != "add":
-        refuse_idle(context, ["types", "from_start"], "add")
     if action is not None and which is None:
         raise InputError(f"nothing says what to {action}.", "Give the address to add, or the webhook's id.")
     with opened_store(db) as store:
         from nextlabel.campaigns.webhooks import Webhooks
 
-        hooks = Webhooks(store)
+        hooks, name = Webhooks(store), str(which)
         if action == "add":
-            _add(hooks, store, id, str(which), None if types is None else names_of(types), from_start, as_json)
-        elif action == "test":
-            _test(hooks, store, id, str(which), as_json)
-        elif action == "enable":
-            enabled = hooks.enable(id, str(which))
+            return _add(hooks, store, id, name, None if types is None else names_of(types), from_start)
+        if action == "test":
+            return _test(hooks, store, id, name)
+        if action == "enable":
+            enabled = hooks.enable(id, name)
             sentence = f"Webhook {which} goes on after event {enabled.position:,}, as soon as a service runs."
-            answer(as_json, _fields(enabled), sentence)
-        elif action == "remove":
-            hooks.remove(id, str(which))
-            answer(as_json, {"removed": which}, f"Webhook {which} was removed.")
-        else:
-            _show_webhooks(id, hooks.of(id), as_json)
+            return Said(_fields(enabled), sentence)
+        if action == "remove":
+            hooks.remove(id, name)
+            return Said({"removed": which}, f"Webhook {which} was removed.")
+        found = hooks.of(id)
+    cells = [[one.id, one.url, one.state, f"{one.delivered:,}", f"{one.position:,}", one.last_reply] for one in found]
+    broken = [f"{one.id}: {one.disabled}" for one in found if one.disabled is not None]
+    caption = " ".join([f"{counted(len(found), 'webhook')}.", *broken])
+    header = ("id", "address", "state", "told", "up to event", "last reply")
+    return tabled(f"Webhooks of {id}", header, cells, caption, {"webhooks": [_fields(one) for one in found]})
 
 
-def _add(
-    hooks: Webhooks, store: SqlStore, id: str, url: str, types: list[str] | None, from_start: bool, as_json: bool
-) -> None:
+def _add(hooks: Webhooks, store: SqlStore, id: str, url: str, types: list[str] | None, from_start: bool) -> Said:
     from nextlabel.service.settings import ServiceSettings
     from nextlabel.service.webhooks import WebhookSender, checked_address
 
     settings = ServiceSettings()
     made = hooks.add(id, checked_address(url, settings), types, from_start)
     secret = WebhookSender(store, settings).secret_of(made)
-    if as_json:
-        print_json({**_fields(made), "secret": secret})
-        return
     shown = " Its secret, shown this once:" if secret else ""
     say(f"Webhook {made.id} tells {made.url}: {', '.join(made.types)}.{shown}")
-    sys.stdout.write(f"{secret or made.id}\n")
+    return Said({**_fields(made), "secret": secret}, text=f"{secret or made.id}\n")
 
 
-def _test(hooks: Webhooks, store: SqlStore, id: str, webhook: str, as_json: bool) -> None:
+def _test(hooks: Webhooks, store: SqlStore, id: str, webhook: str) -> Said:
     from anyio.from_thread import start_blocking_portal
 
     from nextlabel.service.settings import ServiceSettings
@@ -1056,17 +933,7 @@ def _test(hooks: Webhooks, store: SqlStore, id: str, webhook: str, as_json: bool
         raise UnavailableError(
             f"{tested.url} did not acknowledge the message: {reply.said}.", "See the receiver's log."
         )
-    answer(as_json, {"ok": reply.ok, "said": reply.said}, f"{tested.url} acknowledged the message: {reply.said}.")
-
-
-def _show_webhooks(id: str, hooks: list[Webhook], as_json: bool) -> None:
-    if as_json:
-        print_json({"webhooks": [_fields(one) for one in hooks]})
-        return
-    cells = [[one.id, one.url, one.state, f"{one.delivered:,}", f"{one.position:,}", one.last_reply] for one in hooks]
-    broken = [f"{one.id}: {one.disabled}" for one in hooks if one.disabled is not None]
-    caption = " ".join([f"{counted(len(hooks), 'webhook')}.", *broken])
-    print_table(f"Webhooks of {id}", ["id", "address", "state", "told", "up to event", "last reply"], cells, caption)
+    return Said({"ok": reply.ok, "said": reply.said}, f"{tested.url} acknowledged the message: {reply.said}.")
 
 
 def _fields(webhook: Webhook) -> dict[str, Any]:
@@ -1081,12 +948,12 @@ NOUNS = {
 }  # fmt: skip
 
 
+@verb()
 def delete(
     id: Id,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Annotated[bool, Flag(None, "Do not ask.")] = False,
     db: Db = DB,
-    as_json: Json = False,
-) -> None:
+) -> Said:
     """Delete a campaign with its tasks, labels, log and links, for good. Export first what you want to keep."""
     with service_at(db) as service:
         row = service.store.row(id)
@@ -1094,7 +961,7 @@ def delete(
             _ask(id, f"{counted(row.tasks, 'task')} and {counted(row.kept, 'label')}")
         with working("Deleting") as progress:
             removed = service.delete(id, progress)
-    answer(as_json, {"id": id, "deleted": True, "rows_removed": removed}, f"{id} is deleted.")
+    return Said({"id": id, "deleted": True, "rows_removed": removed}, f"{id} is deleted.")
 
 
 def _ask(id: str, what: str) -> None:
@@ -1106,12 +973,12 @@ def _ask(id: str, what: str) -> None:
         raise InputError(f"{typed[:60]!r} is not the id of the campaign: nothing was deleted.", "Type its id.")
 
 
+@verb()
 def verify(
     id: Id,
-    repair: Annotated[bool, typer.Option("--repair", help="Write anew whatever does not follow from the log.")] = False,
+    repair: Annotated[bool, Flag(None, "Write anew whatever does not follow from the log.")] = False,
     db: Db = DB,
-    as_json: Json = False,
-) -> None:
+) -> Said:
     """Replay the log beside the campaign, and report what does not follow from it.
 
     The campaign goes on meanwhile. Without --repair nothing is written, and the exit code is 1 if something differs.
@@ -1120,13 +987,9 @@ def verify(
         with working("Replaying events") as progress:
             found = service.verify(id, repair, progress)
         row = service.store.row(id)
-    answer(
-        as_json,
-        {**fields_of(row), "events": found.events, "unchanged": found.right, "differing": found.differing},
-        f"{id}: {counted(found.events, 'event')} replayed. {_finding(found.differing, repair)}",
-    )
-    if not repair and not found.right:
-        raise typer.Exit(1)
+    fields = {**fields_of(row), "events": found.events, "unchanged": found.right, "differing": found.differing}
+    sentence = f"{id}: {counted(found.events, 'event')} replayed. {_finding(found.differing, repair)}"
+    return Said(fields, sentence, code=0 if repair or found.right else 1)
 
 
 def _finding(differing: dict[str, int], repair: bool) -> str:

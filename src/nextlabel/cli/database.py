@@ -4,12 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from nextlabel.cli.options import parse_number, refuse_idle, text
+from nextlabel.cli.options import (
+    DB,
+    AssignedColumn,
+    Db,
+    Duplicates,
+    Flag,
+    LabelColumn,
+    Positive,
+    SubmittedColumn,
+    TaskColumn,
+    WorkerColumn,
+    parse_number,
+    refuse_idle,
+)
 from nextlabel.cli.output import say
 from nextlabel.cli.serve import needs_service
 from nextlabel.errors import FileFormatError, InputError
@@ -20,6 +34,8 @@ if TYPE_CHECKING:
     from nextlabel.campaign.rows import CampaignRow
     from nextlabel.campaign.settings import CampaignSettings
     from nextlabel.campaigns.service import CampaignService
+    from nextlabel.files.features import Features
+    from nextlabel.files.labels import Gold, LabelTable
     from nextlabel.files.tables import NamedColumns
     from nextlabel.files.tasks import TaskReader
     from nextlabel.service.settings import ServiceSettings
@@ -27,14 +43,15 @@ if TYPE_CHECKING:
 
 Id = Annotated[str, typer.Argument(metavar="ID", help="The campaign's id; nextlabel campaign status lists them.")]
 TASKS_FILE = typer.Argument(metavar="TASKS", help="A file of tasks: CSV, TSV, JSON lines, JSON or Parquet.")
-IdColumn = Annotated[str | None, text("--task-column", "NAME", "The column with the tasks. Default: id.")]
-
+#: The flag --task-column of files of tasks, and what such flags go with.
+ID_COLUMN = ("NAME", "The column with the tasks. Default: id.")
+A_FILE = ("a file of TASKS", lambda typed: typed["tasks"] is not None)
 ScoreColumn = Annotated[
-    str | None, text("--score-column", "NAME", "The column with a model's scores, to start from. Default: none.")
+    str | None, Flag("NAME", "The column with a model's scores, to start from. Default: none.", needs=A_FILE)
 ]
 
 GoldColumn = Annotated[
-    str | None, text("--gold-column", "NAME", "The column with the answers that are known. Default: gold.")
+    str | None, Flag("NAME", "The column with the answers that are known. Default: gold.", needs=A_FILE)
 ]
 
 #: Fields of a campaign's row that ``--json`` prints.
@@ -147,6 +164,60 @@ def opened_tasks(
 
     with open_tasks(path, id_column=id_column, score_column=score_column, gold_column=gold_column) as reader:
         yield reader
+
+
+@dataclass
+class LabelFlags:
+    """Where the labels of a table are, or of a campaign, and which count."""
+
+    task_column: TaskColumn = "task"
+    worker_column: WorkerColumn = "worker"
+    label_column: LabelColumn = "label"
+    positive: Positive = None
+    duplicates: Duplicates = "first"
+    db: Db = DB
+
+    def read(self, labels: str, context: typer.Context) -> LabelTable:
+        """The labels."""
+        from nextlabel.files.labels import read_labels
+
+        source = label_source(context, labels, self.db)
+        return read_labels(source, positive=self.positive, duplicates=self.duplicates, **self.names, **self.times)
+
+    @property
+    def names(self) -> dict[str, str]:
+        """The columns of tasks, workers and labels."""
+        return {"task": self.task_column, "worker": self.worker_column, "label": self.label_column}
+
+    def gold(self, path: str | None, labels: LabelTable) -> Gold | None:
+        """The truths in another table, whose columns are called the same."""
+        from nextlabel.files.labels import read_gold
+
+        return None if path is None else read_gold(path, labels, task=self.task_column, label=self.label_column)
+
+    def features(self, path: str | None) -> Features | None:
+        """What a table knows of the tasks."""
+        from nextlabel.files.features import read_features
+
+        return None if path is None else read_features(path, task=self.task_column)
+
+    @property
+    def times(self) -> dict[str, Any]:
+        """The columns of times."""
+        return {}
+
+
+@dataclass
+class TimedLabelFlags(LabelFlags):
+    """The same where times are read too."""
+
+    assigned_column: AssignedColumn = "assigned_at"
+    submitted_column: SubmittedColumn = "submitted_at"
+
+    @property
+    def times(self) -> dict[str, Any]:
+        """The columns of times."""
+        return {"assigned_at": self.assigned_column, "submitted_at": self.submitted_column}
 
 
 def label_source(context: typer.Context, given: str | None, db: str) -> str | NamedColumns:

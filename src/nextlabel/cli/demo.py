@@ -7,9 +7,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from nextlabel.cli.options import Json, Seed, positive, whole
+from nextlabel.cli.options import Flag, Json, Seed, positive, verb, whole
 from nextlabel.cli.output import check_outputs, print_json, print_report, say, working
 from nextlabel.cli.serve import check_port, needs_service
 from nextlabel.prose import counted
@@ -20,14 +18,13 @@ if TYPE_CHECKING:
 FOLDER = "nextlabel-demo"
 
 
+@verb()
 def demo(
-    tasks: Annotated[int, whole("--tasks", "K", 10, "300", "Number of tasks, sample items.")] = 300,
-    labels_per_task: Annotated[float, positive("--labels-per-task", "X", "3", "The budget, as labels per task.")] = 3.0,
-    port: Annotated[int, whole("--port", "N", 1, "8765", "Port to listen on.")] = 8765,
-    out: Annotated[
-        str, typer.Option("--out", metavar="DIR", help="Write database, results and figure to this folder.")
-    ] = FOLDER,
-    keep_serving: Annotated[bool, typer.Option("--keep-serving", help="Keep the service running at the end.")] = False,
+    tasks: Annotated[int, whole("K", 10, "300", "Number of tasks, sample items.")] = 300,
+    labels_per_task: Annotated[float, positive("X", "3", "The budget, as labels per task.")] = 3.0,
+    port: Annotated[int, whole("N", 1, "8765", "Port to listen on.")] = 8765,
+    out: Annotated[str, Flag("DIR", "Write database, results and figure to this folder.")] = FOLDER,
+    keep_serving: Annotated[bool, Flag(None, "Keep the service running at the end.")] = False,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
@@ -36,7 +33,7 @@ def demo(
     needs_service()
     check_port("127.0.0.1", port)
     folder = Path(out)
-    check_outputs(out)
+    check_outputs(out, None)
     with ExitStack() as stack:
         with working("Starting the service"):
             from nextlabel.demo import PEOPLE, SPEED_UP, demo_report, demo_run, outcome, play

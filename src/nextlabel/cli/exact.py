@@ -6,51 +6,46 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from nextlabel.cli.numbers import show_numbers
-from nextlabel.cli.options import Json, refuse_idle, text
-from nextlabel.cli.output import print_json, print_table, working
-from nextlabel.cli.problem_options import ProblemFlags, counts_tasks, describe, net, problem_fields, takes_problem
+from nextlabel.cli.numbers import numbers_report
+from nextlabel.cli.options import Flag, refuse_idle, verb
+from nextlabel.cli.output import tabled, working
+from nextlabel.cli.problem_options import ProblemFlags, counts_tasks, describe, net, problem_fields
 from nextlabel.errors import InputError
 from nextlabel.prose import counted
 
 if TYPE_CHECKING:
     from nextlabel.problem.problem import Problem
+    from nextlabel.reporting.report import Report
     from nextlabel.solve.exact import ExactResult
     from nextlabel.solve.progress import Progress
 
 
-@takes_problem
+@verb()
 def exact(
     flags: ProblemFlags,
     context: typer.Context,
     policy: Annotated[
         str | None,
-        text(
-            "--policy",
+        Flag(
             "NAME",
             "Also evaluate a policy exactly, such as index or your own as module:Class, and show the upper bound.",
         ),
     ] = None,
     ties: Annotated[
         Literal["random", "groups", "first"] | None,
-        text("--ties", None, "With --policy: which of several tasks tied in the index is taken. Default: random."),
+        Flag(None, "which of several tasks tied in the index is taken. Default: random.", needs="--policy"),
     ] = None,
-    as_json: Json = False,
-) -> None:
+) -> Report:
     """The exact optimum of a small problem; a problem that is too large is refused with its number of states."""
     numbers = flags.read_numbers()
     if numbers is not None:
         refuse_idle(context, ["ties"], "questions with a choice")
-        show_numbers(numbers, as_json, exact=True, policies=() if policy is None else (policy,))
-        return
-    if policy is None:
-        refuse_idle(context, ["ties"], "--policy")
-    else:
+        return numbers_report(numbers, exact=True, policies=() if policy is None else (policy,))
+    if policy is not None:
         from nextlabel.policies.registry import make_policy
 
         make_policy(policy)  # refused before any work
-    read: list[dict[str, Any]] = []
-    problem = flags.read(read)
+    problem, read = flags.read_all()
     if problem.workers and policy is not None:
         raise InputError(
             "--policy is for workers who are alike.", "Leave it out: the upper bound is shown with workers."
@@ -85,12 +80,10 @@ def exact(
             bound = upper_bound(problem, progress=progress)
         answer |= {"bound": bound.value, "bound_per_task": bound.per_task}
         rows.insert(0, ("upper bound", f"{bound.value:.6f}", f"{bound.per_task:.6f}"))
-    if as_json:
-        print_json({**answer, "seconds": best.seconds, "problem": problem_fields(problem), "read": read})
-        return
+    answer |= {"seconds": best.seconds, "problem": problem_fields(problem), "read": read}
     unit = "tasks right" if counts_tasks(problem) else "value"
     caption = _sentence(problem, best, policy, reached)
-    print_table(f"Exact optimum: {describe(problem)}", ("", unit, "per task"), rows, caption)
+    return tabled(f"Exact optimum: {describe(problem)}", ("", unit, "per task"), rows, caption, answer)
 
 
 def _reached(problem: Problem, policy: str, ties: str | None, progress: Progress) -> ExactResult:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from nextlabel.cli import options as opt
-from nextlabel.cli.output import check_outputs, checked_file, deliver, say, working
+from nextlabel.cli.output import checked_file, say, working
 from nextlabel.errors import InputError
 from nextlabel.prose import counted
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from nextlabel.reporting.report import Report
 
 
+@opt.verb(page=True)
 def guarantee(
     context: typer.Context,
     results: Annotated[
@@ -27,14 +28,11 @@ def guarantee(
             "model's labels with their probabilities.",
         ),
     ],
-    at_most_wrong: Annotated[
-        str, opt.text("--at-most-wrong", "EPS", "Largest share of wrong labels. Default: 0.05.")
-    ] = "0.05",
-    sure: Annotated[str, opt.text("--sure", "P", "Chance that the statement holds. Default: 0.95.")] = "0.95",
+    at_most_wrong: Annotated[str, opt.Flag("EPS", "Largest share of wrong labels. Default: 0.05.")] = "0.05",
+    sure: Annotated[str, opt.Flag("P", "Chance that the statement holds. Default: 0.95.")] = "0.95",
     audits: Annotated[
         str | None,
-        opt.text(
-            "--audits",
+        opt.Flag(
             "K",
             "Items to draw for the expert, or several for several looks: 80,150,250. Left out, K is "
             "chosen from the probabilities alone.",
@@ -42,59 +40,45 @@ def guarantee(
     ] = None,
     draw: Annotated[
         str | None,
-        opt.text(
-            "--draw", "FILE", "Write the items for the expert: CSV with a column task, or .json for Label Studio."
-        ),
+        opt.Flag("FILE", "Write the items for the expert: CSV with a column task, or .json for Label Studio."),
     ] = None,
-    answers: Annotated[
-        str | None, opt.text("--answers", "FILE", "All answers of the expert so far: task, label.")
-    ] = None,
-    labels: Annotated[
+    answers: Annotated[str | None, opt.Flag("FILE", "All answers of the expert so far: task, label.")] = None,
+    worker_labels: Annotated[
         str | None,
-        opt.text(
-            "--worker-labels",
+        opt.Flag(
             "FILE",
-            "The workers' labels: task, worker, label. The expert's answers then teach who is good, "
-            "and the expert sees fewer items.",
+            "The workers' labels: task, worker, label. The expert's answers then teach who is good, and "
+            "the expert sees fewer items.",
         ),
     ] = None,
     known: Annotated[
         str | None,
-        opt.text("--known", "FILE", "Truths known before the draw: task, label. They teach and are not drawn."),
+        opt.Flag("FILE", "Truths known before the draw: task, label. They teach and are not drawn."),
     ] = None,
-    of: Annotated[str | None, opt.text("--of", "LABEL", "Speak of the items with this label alone.")] = None,
+    of: Annotated[str | None, opt.Flag("LABEL", "Speak of the items with this label alone.")] = None,
     expert_wrong: Annotated[
-        str, opt.text("--expert-wrong", "Q", "Share of the items on which the expert may be wrong. Default: 0.")
+        str, opt.Flag("Q", "Share of the items on which the expert may be wrong. Default: 0.")
     ] = "0",
     next_look: Annotated[
-        bool, typer.Option("--next-look", help="Go on to the next number of audits instead of asking for items.")
+        bool, opt.Flag(None, "Go on to the next number of audits instead of asking for items.")
     ] = False,
     record: Annotated[
         str | None,
-        opt.text(
-            "--record", "FILE", "Where draw and answers are kept. Default: RESULTS with the ending .guarantee.json."
-        ),
+        opt.Flag("FILE", "Where draw and answers are kept. Default: RESULTS with the ending .guarantee.json."),
     ] = None,
     items: Annotated[
-        str | None, opt.text("--items", "FILE", "What the expert reads: columns of this table go along with the draw.")
+        str | None, opt.Flag("FILE", "What the expert reads: columns of this table go along with the draw.")
     ] = None,
-    seed: Annotated[
-        int | None, opt.whole("--seed", "S", 0, "0", "For tests: draw by this seed, which marks the record.")
-    ] = None,
-    save: Annotated[
-        str | None, opt.text("--save", "FILE", "Write every item with its final label to this CSV file.")
-    ] = None,
+    seed: Annotated[int | None, opt.whole("S", 0, "0", "For tests: draw by this seed, which marks the record.")] = None,
+    save: Annotated[str | None, opt.Flag("FILE", "Write every item with its final label to this CSV file.")] = None,
     task_column: opt.TaskColumn = "task",
     label_column: opt.LabelColumn = "label",
-    report: opt.Report = None,
-    as_json: opt.Json = False,
-) -> None:
+) -> Report:
     """Say that at most 5% of the labels are wrong, 95% sure, by an expert's answers on a random draw.
 
     First call with --draw: the labels are frozen, and items are drawn for the expert. Then with --answers (and --draw
     for the next items) until nothing is left to answer. No assumption about workers or models is made.
     """
-    check_outputs(None, report)
     targets = {
         flag: checked_file(flag, path) for flag, path in (("--draw", draw), ("--save", save)) if path is not None
     }
@@ -106,7 +90,7 @@ def guarantee(
         from nextlabel.files.labels import read_answers, read_labels, read_results
 
         table = read_results(results, task=task_column, label=label_column)
-        crowd = None if labels is None else read_labels(labels)
+        crowd = None if worker_labels is None else read_labels(worker_labels)
         told = None if known is None else read_answers(known, task_column, label_column)
         said = None if answers is None else read_answers(answers, task_column, label_column)
         if said is None and not next_look:
@@ -143,7 +127,7 @@ def guarantee(
 
         write_csv(_final_rows(promise), targets["--save"])
         say(f"{counted(len(promise.tasks), 'label')} written to {save}.")
-    deliver(_report(promise, results, str(place) if begun else None), context, out=None, page=report, as_json=as_json)
+    return _report(promise, results, str(place) if begun else None)
 
 
 def _refuse_second_draw(place: Path, seed: int | None, table: Any) -> None:

@@ -6,16 +6,15 @@ import math
 import time
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-import typer
-
-from nextlabel.cli.options import Cap, Flight, Json, parse_number, text, whole
-from nextlabel.cli.output import checked_file, print_json, print_table, say, working
-from nextlabel.cli.problem_options import ProblemFlags, describe, problem_fields, takes_problem
+from nextlabel.cli.options import Cap, Flag, Flight, parse_number, verb, whole
+from nextlabel.cli.output import checked_file, say, tabled, working
+from nextlabel.cli.problem_options import ProblemFlags, describe, problem_fields
 from nextlabel.errors import InputError, ProblemError
 from nextlabel.prose import counted
 
 if TYPE_CHECKING:
     from nextlabel.problem.problem import Problem
+    from nextlabel.reporting.report import Report
 
 
 class State(NamedTuple):
@@ -38,32 +37,29 @@ DEFAULT_STATES = (
 )
 
 
-@takes_problem
+@verb()
 def index(
     flags: ProblemFlags,
     state: Annotated[
         list[str] | None,
-        text(
-            "--state",
+        Flag(
             "A,B,W",
-            "A ones and B zeros seen, W labels in flight; repeatable. With more than two answers: "
-            "the labels of answer 0, 1, 2, ..., then W.",
+            "A ones and B zeros seen, W labels in flight; repeatable. With more than two answers: the "
+            "labels of answer 0, 1, 2, ..., then W.",
         ),
     ] = None,
-    left: Annotated[int | None, whole("--left", "N", 1, "6", "Arrivals left. Default: the budget.")] = None,
-    time_left: Annotated[
-        str | None, text("--time-left", "T", "With --horizon: time left. Default: the horizon.")
-    ] = None,
-    task_class: Annotated[int, whole("--class", "C", 0, "1", "The class of tasks in the file, counted from 0.")] = 0,
+    left: Annotated[int | None, whole("N", 1, "6", "Arrivals left. Default: the budget.")] = None,
+    time_left: Annotated[str | None, Flag("T", "With --horizon: time left. Default: the horizon.")] = None,
+    task_class: Annotated[
+        int, whole("C", 0, "1", "The class of tasks in the file, counted from 0.", param_decls=("--class",))
+    ] = 0,
     cap: Cap = None,
     flight: Flight = None,
-    check: Annotated[bool, typer.Option("--check", help="Also check that the problem is indexable.")] = False,
-    save: Annotated[str | None, text("--save", "FILE", "Save the whole table to this file.")] = None,
-    as_json: Json = False,
-) -> None:
+    check: Annotated[bool, Flag(None, "Also check that the problem is indexable.")] = False,
+    save: Annotated[str | None, Flag("FILE", "Save the whole table to this file.")] = None,
+) -> Report:
     """The index of task states: the greatest price at which one more label is worth buying."""
-    read: list[dict[str, Any]] = []
-    problem = flags.read(read)
+    problem, read = flags.read_all()
     more = (0,) * (problem.answers - 2)
     states = [State((*counts, *more), w) for counts, w in DEFAULT_STATES]
     if state:
@@ -88,28 +84,18 @@ def index(
             report = check_indexability(problem)
     if target is not None:
         table.save(target)
-
-    if as_json:
-        answer: dict[str, Any] = {
-            "class": c,
-            "left": n,
-            "time_left": tau,
-            "settled": table.settled,
-            "indices": [
-                {**_counts(one), "w": one.w, "index": float(value)} for one, value in zip(states, found, strict=True)
-            ],
+        say(f"Saved the table to {target}.")
+    indices = [{**_counts(one), "w": one.w, "index": float(value)} for one, value in zip(states, found, strict=True)]
+    answer: dict[str, Any] = {"class": c, "left": n, "time_left": tau, "settled": table.settled, "indices": indices}
+    if report is not None:
+        answer["indexability"] = {
+            "indexable": report.indexable,
+            "prices_checked": report.prices_checked,
+            "violations": report.violations,
+            "first_violation": None if report.first_violation is None else str(report.first_violation),
         }
-        if report is not None:
-            answer["indexability"] = {
-                "indexable": report.indexable,
-                "prices_checked": report.prices_checked,
-                "violations": report.violations,
-                "first_violation": None if report.first_violation is None else str(report.first_violation),
-            }
-        if target is not None:
-            answer["saved"] = str(target)
-        print_json({**answer, "seconds": seconds, "problem": problem_fields(problem), "read": read})
-        return
+    answer |= {} if target is None else {"saved": str(target)}
+    answer |= {"seconds": seconds, "problem": problem_fields(problem), "read": read}
     rows = [(*map(str, counts), str(w), f"{value:.6f}") for (counts, w), value in zip(states, found, strict=True)]
     caption = (
         f"With {counted(n, 'arrival')} left, give the next worker the task with the largest index. "
@@ -124,9 +110,7 @@ def index(
             else f" Not indexable: {counted(report.violations, 'violation')}, the first with {report.first_violation}."
         )
     seen = ("ones", "zeros") if problem.answers == 2 else tuple(f"answer {j}" for j in range(problem.answers))
-    print_table(f"Index: {describe(problem)}", (*seen, "in flight", "index"), rows, caption)
-    if target is not None:
-        say(f"Saved the table to {target}.")
+    return tabled(f"Index: {describe(problem)}", (*seen, "in flight", "index"), rows, caption, answer)
 
 
 def _counts(state: State) -> dict[str, Any]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from nextlabel.campaign.declaration import declared
-from nextlabel.cli.database import names_of, number_of, service_at
-from nextlabel.cli.options import DB, Db, Host, Json, LogLevel, Port, PublicUrl, parse_number, positive, text, whole
-from nextlabel.cli.output import answer, say
+from nextlabel.cli.database import names_of, service_at
+from nextlabel.cli.options import DB, Db, Flag, Host, LogLevel, Port, PublicUrl, number, positive, verb, whole
+from nextlabel.cli.output import Said, say
 from nextlabel.cli.serve import check_port, needs_service, show_token
 from nextlabel.errors import InputError, NotFoundError
 from nextlabel.prose import counted, listed
@@ -23,41 +23,39 @@ if TYPE_CHECKING:
     from nextlabel.integrations.label_studio.bridge import Bridge
 
 app = typer.Typer(help="Campaigns whose people label in Label Studio.")
-Url = Annotated[str, text("--url", "URL", "The address of Label Studio, e.g. http://localhost:8080.")]
+Url = Annotated[str, Flag("URL", "The address of Label Studio, e.g. http://localhost:8080.")]
 
 Token = Annotated[
     str,
-    typer.Option(
-        "--token", metavar="TOKEN", envvar="LABEL_STUDIO_API_KEY", show_default=False,
-        help="A token of Label Studio: a personal access token or a legacy one.",
-    ),
+    Flag("TOKEN", "A token of Label Studio: a personal access token or a legacy one.", envvar="LABEL_STUDIO_API_KEY"),
 ]  # fmt: skip
-Project = Annotated[int, whole("--project", "N", 1, "3", "The project's number, which its address shows.")]
+Project = Annotated[int, whole("N", 1, "3", "The project's number, which its address shows.")]
 
-ControlName = Annotated[
+Control = Annotated[
     str | None,
-    text("--control", "NAME", "The Choices that are the labels. Default: the only ones that the project has."),
+    Flag(
+        "NAME",
+        "The Choices that are the labels. Default: the only ones that the project has.",
+    ),
 ]
 
 
+@app.command()
+@verb()
 def connect(
     url: Url,
     project: Project,
     token: Token = "",
-    budget: Annotated[str | None, text("--budget", "U", str(declared("budget").description))] = None,
-    control: ControlName = None,
+    budget: Annotated[int | None, number("U", str(declared("budget").description), "1200")] = None,
+    control: Control = None,
     annotators: Annotated[
         str | None,
-        text("--annotators", "A,B", "E-mail addresses of those who get tasks. Default: everybody in the organisation."),
+        Flag("A,B", "E-mail addresses of those who get tasks. Default: everybody in the organisation."),
     ] = None,
-    policy: Annotated[str | None, text("--policy", "NAME", str(declared("policy").description))] = None,
-    lease_seconds: Annotated[
-        str | None, text("--lease-seconds", "S", str(declared("lease_seconds").description))
-    ] = None,
-    campaign: Annotated[
-        str | None, text("--campaign", "ID", "The id of the new campaign. Default: label_studio_N.")
-    ] = None,
-    every: Annotated[float, positive("--every", "S", "5", "Seconds between two readings of what has changed.")] = 5.0,
+    policy: Annotated[str | None, Flag("NAME", str(declared("policy").description))] = None,
+    lease_seconds: Annotated[float | None, number("S", str(declared("lease_seconds").description))] = None,
+    campaign: Annotated[str | None, Flag("ID", "The id of the new campaign. Default: label_studio_N.")] = None,
+    every: Annotated[float, positive("S", "5", "Seconds between two readings of what has changed.")] = 5.0,
     db: Db = DB,
     host: Host = None,
     port: Port = None,
@@ -86,9 +84,9 @@ def connect(
     if db.strip() == "memory:":
         raise InputError("a campaign in memory would be lost with the connection.", "Give --db FILE.db.")
     wishes = Wishes(
-        budget=None if budget is None else _whole_budget(budget),
+        budget=budget,
         policy=policy,
-        lease_seconds=None if lease_seconds is None else number_of("--lease-seconds", lease_seconds),
+        lease_seconds=lease_seconds,
         control=control,
         campaign=campaign,
         annotators=None if annotators is None else names_of(annotators),
@@ -125,10 +123,6 @@ def _check_connected(studio: LabelStudio, project: int, db: str) -> None:
         ) from None
 
 
-def _whole_budget(text: str) -> Any:
-    return parse_number("--budget", text, "Give a whole number, e.g. --budget 1200.")
-
-
 def _say_connected(bridge: Bridge, address: str) -> None:
     row = bridge.service.store.row(bridge.campaign)
     say(
@@ -141,14 +135,15 @@ def _say_connected(bridge: Bridge, address: str) -> None:
         say(f"  {annotator.worker}  {bridge.annotators.tabs.link(annotator.user)}")
 
 
+@app.command("push")
+@verb()
 def push_results(
     url: Url,
     project: Project,
     token: Token = "",
-    control: ControlName = None,
+    control: Control = None,
     db: Db = DB,
-    as_json: Json = False,
-) -> None:
+) -> Said:
     """Write the results into Label Studio as predictions with a score; the same again changes nothing.
 
     Annotators see predictions where the project shows them: write them when the labelling is over.
@@ -162,15 +157,8 @@ def push_results(
             found = read_project(studio, project)
             campaign = campaign_of_project(studio, project, service)
             pushed = push_results(studio, project, control_of(found, control), service, campaign)
-    answer(
-        as_json,
+    return Said(
         {"campaign": campaign, **asdict(pushed)},
         f"Project {project} has {counted(pushed.created, 'new prediction')} of {pushed.model_version}; "
         f"{pushed.changed:,} changed, {pushed.same:,} were right.",
     )
-
-
-app.command()(connect)
-
-
-app.command(name="push")(push_results)

@@ -7,42 +7,30 @@ from contextlib import suppress
 from dataclasses import asdict
 from typing import Annotated
 
-import typer
-
 from nextlabel.cli.database import Id, service_at
-from nextlabel.cli.options import DB, Db, Json, positive, text
-from nextlabel.cli.output import answer, say, working
+from nextlabel.cli.options import DB, Db, Flag, positive, verb
+from nextlabel.cli.output import Said, say, working
 from nextlabel.cli.serve import needs_service
 from nextlabel.errors import UnavailableError
 from nextlabel.prose import counted
 
 
+@verb()
 def mlflow(
     id: Id,
-    url: Annotated[str, text("--url", "URL", "The address of MLflow, e.g. http://localhost:5000.")],
-    experiment: Annotated[
-        str, text("--experiment", "NAME", "The experiment whose traces are labelled, or its number.")
-    ],
-    assessment: Annotated[
-        str, text("--assessment", "NAME", "What the assessments are called. Default: label.")
-    ] = "label",
+    url: Annotated[str, Flag("URL", "The address of MLflow, e.g. http://localhost:5000.")],
+    experiment: Annotated[str, Flag("NAME", "The experiment whose traces are labelled, or its number.")],
+    assessment: Annotated[str, Flag("NAME", "What the assessments are called. Default: label.")] = "label",
     every: Annotated[
         float | None,
-        positive("--every", "S", "5", "Seconds between two readings of what has changed. Default: one reading."),
+        positive("S", "5", "Seconds between two readings of what has changed. Default: one reading."),
     ] = None,
     token: Annotated[
         str,
-        typer.Option(
-            "--token",
-            metavar="TOKEN",
-            envvar="MLFLOW_TRACKING_TOKEN",
-            show_default=False,
-            help="USER:PASSWORD, or a bearer token, if MLflow asks for one.",
-        ),
+        Flag("TOKEN", "USER:PASSWORD, or a bearer token, if MLflow asks for one.", envvar="MLFLOW_TRACKING_TOKEN"),
     ] = "",
     db: Db = DB,
-    as_json: Json = False,
-) -> None:
+) -> Said | None:
     """Take the traces of an MLflow experiment in as tasks, and write the campaign's labels back as assessments.
 
     Every label becomes a feedback of its worker, and what the labels of a trace agree on an expectation. A round writes
@@ -70,11 +58,11 @@ def mlflow(
                     f"{done.withdrawn:,} withdrawn, {done.same:,} were right."
                 )
                 if every is None:
-                    answer(as_json, {"campaign": id, "experiment": number, **asdict(done)}, sentence)
-                    return
+                    return Said({"campaign": id, "experiment": number, **asdict(done)}, sentence)
                 said = _once(sentence, said)
             time.sleep(every)
     say("nextlabel mlflow ended; start it again to go on.")
+    return None
 
 
 def _once(sentence: str, said: str) -> str:

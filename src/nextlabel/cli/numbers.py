@@ -6,23 +6,23 @@ from collections.abc import Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from nextlabel.cli.output import print_json, print_table, working
+from nextlabel.cli.output import tabled, working
 from nextlabel.errors import InputError
 from nextlabel.prose import counted
 
 if TYPE_CHECKING:
+    from nextlabel.reporting.report import Report
     from nextlabel.solve.numbers import NumberProblem
 
 
-def show_numbers(
+def numbers_report(
     problem: NumberProblem,
-    as_json: bool,
     *,
     exact: bool = False,
     policies: Sequence[str] = (),
     replications: int | None = None,
     seed: int = 0,
-) -> None:
+) -> Report:
     """The bound; ``exact``: the optimum, and what a policy reaches of it; with ``replications`` policies played."""
     from nextlabel.solve.numbers import POLICIES, sentences
 
@@ -46,11 +46,8 @@ def show_numbers(
             played = [problem.simulate(name, replications, seed) for name in chosen]
         fields |= {"policies": [one._asdict() for one in played], "replications": replications, "seed": seed}
         rows += [(one.policy, one.value, f"±{one.half_width / items:.6f}") for one in played]
-    if as_json:
-        print_json({**fields, "tasks": items, "budget": problem.budget, "seconds": perf_counter() - begin})
-        return
+    fields |= {"tasks": items, "budget": problem.budget, "seconds": perf_counter() - begin}
     title = f"Numbers: {counted(problem.items, 'item')}, {counted(problem.budget, 'label')}"
     cells = [(name, f"{value:,.6f}", f"{value / items:.6f}", half) for name, value, half in rows]
-    print_table(
-        title, ("squared error taken away", "in all", "per item", ""), cells, " ".join(sentences(problem, bound))
-    )
+    header = ("squared error taken away", "in all", "per item", "")
+    return tabled(title, header, cells, " ".join(sentences(problem, bound)), fields)

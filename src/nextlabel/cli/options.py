@@ -1,28 +1,33 @@
-"""Options that several commands share: one name has one meaning, one help text and one check.
+"""Flags and commands: a flag is declared once, and a command says what it has done by what it returns.
 
-A number is read by its option's ``parser``, so that a command gets it checked; every refusal says what was given.
-
-Texts typed after a flag, as numbers, lists and matrices; every refusal says what was given and what is allowed.
-
-Only the form is checked here; ranges are checked by Problem.
+Options that several commands share are here: one name has one meaning, one help text and one check. Texts typed after a
+flag are read as numbers, lists and matrices; every refusal says what was given and what is allowed. Only the form is
+checked here; ranges are checked by Problem.
 """
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 import tomllib
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, get_type_hints
 
 import typer
+from typer.models import OptionInfo
 
+from nextlabel.cli.output import check_outputs, deliver
 from nextlabel.errors import InputError, ProblemError
 
 if TYPE_CHECKING:
     from nextlabel.simulation.engine import Engine
 
 Number = int | float
+#: What makes a value of a flag's name and what was typed after it.
+Read = Callable[[str, str], Any]
+Needs = str | tuple[str, Callable[[Mapping[str, Any]], Any]]
 
 
 def parse_number(name: str, text: str, hint: str, kind: str = "number") -> Number:
@@ -107,32 +112,83 @@ def parse_rate(text: str) -> Number | list[list[float]]:
         raise ProblemError(f"arrival rate {text!r} is not a list of starts and rates.", hint) from None
 
 
-def text(name: str, metavar: str | None, help: str, **rest: Any) -> Any:
-    """An option whose default, if there is one, is named in its help text."""
-    return typer.Option(name, metavar=metavar, help=help, show_default=False, **rest)
+class Flag(OptionInfo):
+    """One option of a command, whose name is that of its parameter.
+
+    ``read`` makes its value of the flag's name and what was typed; ``needs`` says what it has an effect with: another
+    flag (``--pilot``), values of one (``--engine dask``), or words and what checks all that was typed. A help that
+    begins with a small letter is told what it needs.
+    """
+
+    def __init__(
+        self, metavar: str | None, help: str, *, read: Read | None = None, needs: Needs | None = None, **rest: Any
+    ) -> None:
+        super().__init__(default=..., metavar=metavar, help=help, **rest)
+        self.read, self.needs = read, needs
+
+    def named(self, parameter: str, default: Any) -> Self:
+        """The option of a parameter."""
+        self.param_decls = self.param_decls or ("--" + parameter.strip("_").replace("_", "-"),)
+        self.show_default = default not in (None, "") and "Default: " not in str(self.help)
+        if isinstance(self.needs, str) and str(self.help)[:1].islower():
+            self.help = f"With {self.needs}: {self.help}"
+        if (read := self.read) is not None:
+            self.parser = lambda typed: read(self.flag, str(typed))
+        return self
+
+    @property
+    def flag(self) -> str:
+        """The name as it is typed."""
+        return str((self.param_decls or "-")[0])
+
+    @property
+    def words(self) -> str:
+        """The name without dashes."""
+        return self.flag.strip("-").replace("-", " ")
+
+    def has_effect(self, typed: Mapping[str, Any]) -> bool:
+        """Whether what it needs was typed."""
+        if not isinstance(self.needs, str):
+            return self.needs is None or bool(self.needs[1](typed))
+        flag, _, values = self.needs.partition(" ")
+        value = typed[flag.strip("-").replace("-", "_")]
+        return str(value) in re.split(", | or ", values) if values else bool(value)
+
+    @property
+    def company(self) -> str:
+        """What it needs, in words."""
+        return self.needs if isinstance(self.needs, str) else self.needs[0] if self.needs else ""
 
 
-def whole(name: str, metavar: str, least: int, example: str, help: str, **rest: Any) -> Any:
+def whole(metavar: str, least: int, example: str, help: str, **rest: Any) -> Flag:
     """An option that takes a whole number of at least ``least``."""
-    hint = f"Give a whole number of at least {least}, e.g. {name} {example}."
-    return typer.Option(name, metavar=metavar, parser=_whole_parser(name, least, hint), help=help, **rest)
+
+    def read(flag: str, typed: str) -> int:
+        return parse_whole(flag, typed, least, f"Give a whole number of at least {least}, e.g. {flag} {example}.")
+
+    return Flag(metavar, help, read=read, **rest)
 
 
-def positive(name: str, metavar: str, example: str, help: str, **rest: Any) -> Any:
+def positive(metavar: str, example: str, help: str, **rest: Any) -> Flag:
     """An option that takes a number above 0."""
-    hint = f"Give a number above 0, e.g. {name} {example}."
 
-    def parse(given: Any) -> float:
-        number = float(parse_number(name, str(given), hint))
-        if not 0 < number < float("inf"):
-            raise InputError(f"{name} is {number:g}, which is not a positive number.", hint)
-        return number
+    def read(flag: str, typed: str) -> float:
+        hint = f"Give a number above 0, e.g. {flag} {example}."
+        found = float(parse_number(flag, typed, hint))
+        if not 0 < found < float("inf"):
+            raise InputError(f"{flag} is {found:g}, which is not a positive number.", hint)
+        return found
 
-    return typer.Option(name, metavar=metavar, parser=parse, help=help, **rest)
+    return Flag(metavar, help, read=read, **rest)
 
 
-def _whole_parser(name: str, least: int, hint: str) -> Callable[[Any], int]:
-    return lambda given: parse_whole(name, str(given), least, hint)
+def number(metavar: str, help: str, example: str = "", **rest: Any) -> Flag:
+    """An option that takes any number."""
+
+    def read(flag: str, typed: str) -> float:
+        return parse_number(flag, typed, f"Give e.g. {flag} {example}." if example else "Give a number.")
+
+    return Flag(metavar, help, read=read, **rest)
 
 
 def given(context: typer.Context, name: str) -> bool:
@@ -141,20 +197,78 @@ def given(context: typer.Context, name: str) -> bool:
     return source is not None and source.name == "COMMANDLINE"
 
 
-def engine_of(context: typer.Context, kind: str, jobs: int, scheduler: str | None) -> Engine:
-    """Where to run, by the flags ``EngineKind``, ``Jobs`` and ``Scheduler``."""
-    local = kind == "local"
-    refuse_idle(context, ["scheduler" if local else "jobs"], f"--engine {'dask' if local else 'local'}")
-    from nextlabel.simulation.engine import Engine
-
-    return Engine(kind, jobs, scheduler)
-
-
-def refuse_idle(context: typer.Context, names: list[str], needs: str) -> None:
+def refuse_idle(context: typer.Context, names: Iterable[str], needs: str) -> None:
     """Refuse an option that would change nothing; ``needs`` says what it goes with."""
     for parameter in context.command.params:
         if parameter.name in names and given(context, parameter.name):
             raise InputError(f"{parameter.opts[0]} only has an effect with {needs}.", "Add that, or leave it out.")
+
+
+Command = Callable[..., None]
+
+
+def verb(
+    *, out: bool = False, page: bool = False, settings: Mapping[str, Any] | None = None
+) -> Callable[[Callable[..., Any]], Command]:
+    """Make a command of a function that returns what it has to say, if it does: a ``Report`` or ``Said``.
+
+    Its flags are the parameters; a parameter whose type is a class of flags stands for all of them, ``**typed`` for
+    those of ``settings``. Flags without effect are refused before it runs. ``--json`` prints what it returns as JSON;
+    with ``out`` there is ``--out``, a folder for its files, and with ``page`` ``--report``.
+    """
+
+    def make(function: Callable[..., Any]) -> Command:
+        groups: dict[str, tuple[Any, list[str]]] = {}
+        parameters: dict[str, tuple[Any, Any]] = {}
+        for one in inspect.signature(function).parameters.values():
+            if one.name == "typed":
+                parameters |= {name: (hint, None) for name, hint in (settings or {}).items()}
+                continue
+            hint = eval(one.annotation, function.__globals__)
+            if is_dataclass(hint):
+                hints = get_type_hints(hint, include_extras=True)
+                parameters |= {field.name: (hints[field.name], field.default) for field in fields(hint)}
+                groups[one.name] = hint, list(hints)
+            else:
+                parameters[one.name] = hint, one.default
+        wants_context = parameters.pop("context", None) is not None
+        parameters |= {"out": (Out, None)} if out else {}
+        parameters |= {"report": (Page, None)} if page else {}
+        answers = inspect.signature(function).return_annotation != "None"
+        parameters |= {"as_json": (Json, False)} if answers else {}
+        flags = {
+            name: flag.named(name, default) for name, (hint, default) in parameters.items() for flag in _flag(hint)
+        }
+
+        def command(context: typer.Context, **typed: Any) -> None:
+            for name, flag in flags.items():
+                if flag.needs is not None and given(context, name) and not flag.has_effect(typed):
+                    refuse_idle(context, [name], flag.company)
+            where = {"out": typed.pop("out") if out else None, "page": typed.pop("report") if page else None}
+            as_json = answers and typed.pop("as_json")
+            check_outputs(**where)
+            for name, (group, names) in groups.items():
+                typed[name] = group(**{one: typed.pop(one) for one in names})
+            said = function(**({"context": context} if wants_context else {}), **typed)
+            if said is not None:
+                deliver(said, context, as_json=as_json, **where)
+
+        kind = inspect.Parameter.KEYWORD_ONLY
+        named = [
+            inspect.Parameter(name, kind, annotation=hint, default=default)
+            for name, (hint, default) in parameters.items()
+        ]
+        first = inspect.Parameter("context", kind, annotation=typer.Context)
+        vars(command)["__signature__"] = inspect.Signature([first, *named])
+        command.__name__, command.__doc__, command.__module__ = function.__name__, function.__doc__, function.__module__
+        command.__annotations__ = {one.name: one.annotation for one in [first, *named]}
+        return command
+
+    return make
+
+
+def _flag(hint: Any) -> list[Flag]:
+    return [one for one in getattr(hint, "__metadata__", ()) if isinstance(one, Flag)]
 
 
 SEED_HELP = (
@@ -164,33 +278,23 @@ SEED_HELP = (
 
 #: Of one default everywhere; the digits do not depend on it.
 JOBS = 2
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout and nothing else there.")]
-Seed = Annotated[int, whole("--seed", "S", 0, "0", SEED_HELP)]
-Jobs = Annotated[int, whole("--jobs", "N", 1, "2", "Cores of this machine to use; the digits do not depend on it.")]
-EngineKind = Annotated[
-    Literal["local", "dask"], typer.Option("--engine", help="Where to run: this machine, or an existing Dask cluster.")
-]
-Scheduler = Annotated[
-    str | None, text("--scheduler", "ADDRESS", "With --engine dask: the scheduler, e.g. tcp://HOST:8786.")
-]
-Out = Annotated[str | None, text("--out", "DIR", "Write tables and figures to this folder.")]
-Report = Annotated[str | None, text("--report", "FILE", "Write one self-contained HTML page.")]
+Json = Annotated[bool, Flag(None, "Print one JSON object on stdout and nothing else there.", param_decls=("--json",))]
+Seed = Annotated[int, whole("S", 0, "0", SEED_HELP)]
+JOBS_HELP = "Cores of this machine to use; the digits do not depend on it."
+Jobs = Annotated[int, whole("N", 1, "2", JOBS_HELP)]
+Out = Annotated[str | None, Flag("DIR", "Write tables and figures to this folder.")]
+Page = Annotated[str | None, Flag("FILE", "Write one self-contained HTML page.")]
 
 Prices = Annotated[
     Literal["scalar", "per-arrival"],
-    typer.Option("--prices", help="The bound uses one price for all labels, or one for each arrival."),
+    Flag(None, "The bound uses one price for all labels, or one for each arrival."),
 ]
 
-Cap = Annotated[
-    int | None, whole("--cap", "N", 1, "10", "Labels of one task that are modelled in full. Default: chosen.")
-]
+Cap = Annotated[int | None, whole("N", 1, "10", "Labels of one task that are modelled in full. Default: chosen.")]
 
 Flight = Annotated[
     int | None,
-    whole(
-        "--flight", "N", 1, "5", "Labels of one task in flight at once that are modelled. Default: chosen.",
-        show_default=False,
-    ),
+    whole("N", 1, "5", "Labels of one task in flight at once that are modelled. Default: chosen."),
 ]  # fmt: skip
 
 Labels = Annotated[
@@ -199,33 +303,30 @@ Labels = Annotated[
         metavar="LABELS", help="Recorded labels, one row per label: CSV, Parquet or Label Studio JSON; or campaign:ID."
     ),
 ]
-TaskColumn = Annotated[str, typer.Option("--task-column", metavar="NAME", help="The column with the tasks.")]
-WorkerColumn = Annotated[str, typer.Option("--worker-column", metavar="NAME", help="The column with the workers.")]
-LabelColumn = Annotated[str, typer.Option("--label-column", metavar="NAME", help="The column with the labels.")]
+TaskColumn = Annotated[str, Flag("NAME", "The column with the tasks.")]
+WorkerColumn = Annotated[str, Flag("NAME", "The column with the workers.")]
+LabelColumn = Annotated[str, Flag("NAME", "The column with the labels.")]
 
 AssignedColumn = Annotated[
     str,
-    typer.Option("--assigned-column", metavar="NAME", help="The column with the time at which a task was given out."),
+    Flag("NAME", "The column with the time at which a task was given out."),
 ]
 
 SubmittedColumn = Annotated[
     str,
-    typer.Option("--submitted-column", metavar="NAME", help="The column with the time at which the label came in."),
+    Flag("NAME", "The column with the time at which the label came in."),
 ]
 
 Duplicates = Annotated[
     Literal["first", "keep"],
-    typer.Option("--duplicates", help="Of a worker's labels for one task, count the first or keep all."),
+    Flag(None, "Of a worker's labels for one task, count the first or keep all."),
 ]
 
-Positive = Annotated[
-    str | None, text("--positive", "LABEL", "The label that counts as 1, if the labels are not 0 and 1.")
-]
+Positive = Annotated[str | None, Flag("LABEL", "The label that counts as 1, if the labels are not 0 and 1.")]
 
 FeaturesFile = Annotated[
     str | None,
-    text(
-        "--features",
+    Flag(
         "FILE",
         "What is known of items beside labels: a table with a column task and columns of numbers or texts, or NAME.npy "
         "with NAME.txt.",
@@ -234,36 +335,43 @@ FeaturesFile = Annotated[
 
 Db = Annotated[
     str,
-    typer.Option(
-        "--db", metavar="URL", envvar="NEXTLABEL_DB", help="A SQLite file, or postgresql://user@host/database."
-    ),
+    Flag("URL", "A SQLite file, or postgresql://user@host/database.", envvar="NEXTLABEL_DB"),
 ]
 DB = "nextlabel.db"
 
 Host = Annotated[
-    str | None, text("--host", "ADDRESS", "Address to listen on; 0.0.0.0 admits other machines. Default: 127.0.0.1.")
+    str | None, Flag("ADDRESS", "Address to listen on; 0.0.0.0 admits other machines. Default: 127.0.0.1.")
 ]
-Port = Annotated[int | None, whole("--port", "N", 0, "8000", "Port to listen on. Default: 8000.")]
+Port = Annotated[int | None, whole("N", 0, "8000", "Port to listen on. Default: 8000.")]
 LogLevel = Annotated[
     Literal["debug", "info", "warning", "error"] | None,
-    text("--log-level", None, "The least severity that is logged. Default: info."),
+    Flag(None, "The least severity that is logged. Default: info."),
 ]
-PublicUrl = Annotated[
-    str | None,
-    text(
-        "--public-url", "URL", "The address that links begin with. Default: the one that serve listens on."
-    ),
-]  # fmt: skip
-
+PUBLIC_URL = ("URL", "The address that links begin with. Default: the one that serve listens on.")
+PublicUrl = Annotated[str | None, Flag(*PUBLIC_URL)]
 
 AnswerKind = Annotated[
     Literal["choice", "rating", "number", "multi", "pair"],
-    typer.Option(
-        "--answer",
-        help="What labels are: one of some names, steps of a scale, numbers, any of some, or the better of two.",
-    ),
+    Flag(None, "What labels are: one of some names, steps of a scale, numbers, any of some, or the better of two."),
 ]
-Scale = Annotated[
-    str | None, text("--scale", "LOW..HIGH", "With --answer rating: the ends of the scale. Default: 1..5.")
-]
-Range = Annotated[str | None, text("--range", "LOW..HIGH", "With --answer number: the range that workers were given.")]
+Scale = Annotated[str | None, Flag("LOW..HIGH", "With --answer rating: the ends of the scale. Default: 1..5.")]
+Range = Annotated[str | None, Flag("LOW..HIGH", "With --answer number: the range that workers were given.")]
+
+
+@dataclass
+class EngineFlags:
+    """Where to run."""
+
+    jobs: Annotated[int, whole("N", 1, "2", JOBS_HELP, needs="--engine local")] = JOBS
+    engine: Annotated[
+        Literal["local", "dask"], Flag(None, "Where to run: this machine, or an existing Dask cluster.")
+    ] = "local"
+    scheduler: Annotated[str | None, Flag("ADDRESS", "the scheduler, e.g. tcp://HOST:8786.", needs="--engine dask")] = (
+        None
+    )
+
+    def made(self) -> Engine:
+        """The engine that they say."""
+        from nextlabel.simulation.engine import Engine
+
+        return Engine(self.engine, self.jobs, self.scheduler)

@@ -20,15 +20,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import typer
 
 from nextlabel.errors import InputError
 from nextlabel.files.write import whole_file
 
 if TYPE_CHECKING:
-    import typer
-
-    from nextlabel.reporting.report import Report
+    from nextlabel.reporting.report import Cells, Report
 
 #: Work that ends sooner than this, in seconds, shows no progress bar.
 PATIENCE_S = 0.5
@@ -87,12 +87,20 @@ def say(sentence: str) -> None:
     sys.stderr.write(sentence + "\n")
 
 
-def answer(as_json: bool, fields: Mapping[str, Any], sentence: str) -> None:
-    """What a command has done: as JSON on stdout, or in a sentence on stderr."""
-    if as_json:
-        print_json(fields)
-    else:
-        say(sentence)
+class Said(NamedTuple):
+    """What a command has done: as JSON, or in lines on stdout and a sentence on stderr; and its exit code."""
+
+    fields: Mapping[str, Any]
+    sentence: str = ""
+    text: str = ""
+    code: int = 0
+
+
+def tabled(title: str, header: Sequence[str], rows: Cells, caption: str, fields: Mapping[str, Any]) -> Report:
+    """An answer that is one table, with a sentence below it."""
+    from nextlabel.reporting.report import Report, Table
+
+    return Report(title, [Table(title, header, rows)], [caption], fields=fields)
 
 
 class FileReport(Protocol):
@@ -107,12 +115,13 @@ class FileReport(Protocol):
         ...
 
 
-def say_read(*reports: FileReport) -> list[dict[str, Any]]:
+def say_read(*reports: FileReport | None) -> list[dict[str, Any]]:
     """Say on stderr what files held, before it is used; the same for ``read`` of ``--json``."""
-    for report in reports:
+    read = [report for report in reports if report is not None]
+    for report in read:
         for sentence in report.sentences():
             say(sentence)
-    return [report.as_dict() for report in reports]
+    return [report.as_dict() for report in read]
 
 
 def command_line(context: typer.Context) -> str:
@@ -167,9 +176,9 @@ def working(description: str) -> Iterator[Callable[[float], None]]:
             bar.stop()
 
 
-def check_outputs(out: str | None, report: str | None = None) -> None:
+def check_outputs(out: str | None, page: str | None) -> None:
     """Refuse, before any work, a folder or a page that could not be written after it."""
-    if out is None and report is None:
+    if out is None and page is None:
         return
     from nextlabel.reporting.artifacts import check_folder
     from nextlabel.reporting.style import needs_figures
@@ -177,8 +186,8 @@ def check_outputs(out: str | None, report: str | None = None) -> None:
     needs_figures()
     if out is not None:
         check_folder(out)
-    if report is not None:
-        checked_file("--report", report)
+    if page is not None:
+        checked_file("--report", page)
 
 
 def checked_file(flag: str, text: str) -> Path:
@@ -201,18 +210,26 @@ def write_folder(out: str, files: Mapping[str, Any]) -> None:
     say(f"Wrote {', '.join(files)} to {out}.")
 
 
-def deliver(report: Report, context: typer.Context, *, out: str | None, page: str | None, as_json: bool) -> None:
-    """A report into a folder, onto a page, and to stdout as JSON or for people."""
-    if out is not None:
-        write_folder(out, report.files())
-    if page is not None:
+def deliver(
+    said: Report | Said, context: typer.Context, *, out: str | None = None, page: str | None = None, as_json: bool
+) -> None:
+    """What a command says into a folder, onto a page, and to stdout as JSON or for people."""
+    if out is not None and not isinstance(said, Said):
+        write_folder(out, said.files())
+    if page is not None and not isinstance(said, Said):
         with whole_file(page) as stream:
-            stream.write(report.page(command_line(context)))
+            stream.write(said.page(command_line(context)))
         say(f"Wrote {page}.")
     if as_json:
-        print_json(report.fields)
+        print_json(said.fields)
+    elif isinstance(said, Said):
+        sys.stdout.write(said.text)
+        sys.stdout.flush()
+        sys.stderr.write(f"{said.sentence}\n" if said.sentence else "")
     else:
-        print_report(report)
+        print_report(said)
+    if isinstance(said, Said) and said.code:
+        raise typer.Exit(said.code)
 
 
 def print_report(report: Report) -> None:

@@ -10,8 +10,8 @@ import typer
 from nextlabel.campaign.declaration import declared
 from nextlabel.cli import options as opt
 from nextlabel.cli.database import label_source
-from nextlabel.cli.output import check_outputs, deliver, say_read, working
-from nextlabel.cli.problem_options import ProblemFlags, describe, problem_fields, refuse_contradictions, takes_problem
+from nextlabel.cli.output import say_read, working
+from nextlabel.cli.problem_options import ProblemFlags, describe, problem_fields, refuse_contradictions
 from nextlabel.errors import InputError
 from nextlabel.money import Price, currency_of
 
@@ -19,96 +19,82 @@ if TYPE_CHECKING:
     from nextlabel.files.tables import NamedColumns
     from nextlabel.planning.pilot import Pilot
     from nextlabel.problem.problem import Problem
+    from nextlabel.reporting.report import Report
 
 
-@takes_problem
+@opt.verb(out=True, page=True)
 def plan(
     flags: ProblemFlags,
     context: typer.Context,
-    target: Annotated[str | None, opt.text("--target", "P", "Share of tasks to get right, e.g. 0.95.")] = None,
+    target: Annotated[float | None, opt.number("P", "Share of tasks to get right, e.g. 0.95.", "0.9")] = None,
     pilot: Annotated[
         str | None,
-        opt.text(
-            "--pilot", "LABELS", "Learn the prior from these labels: CSV, Parquet, Label Studio JSON or campaign:ID."
-        ),
+        opt.Flag("LABELS", "Learn the prior from these labels: CSV, Parquet, Label Studio JSON or campaign:ID."),
     ] = None,
     db: opt.Db = opt.DB,
     method: Annotated[
-        Literal["ml", "moments", "mixture"], typer.Option(help="With --pilot: how the prior is learnt.")
+        Literal["ml", "moments", "mixture"], opt.Flag(None, "how the prior is learnt.", needs="--pilot")
     ] = "ml",
-    positive: opt.Positive = None,
+    positive: Annotated[
+        str | None, opt.Flag("LABEL", "The label that counts as 1, if the labels are not 0 and 1.", needs="--pilot")
+    ] = None,
     replications: Annotated[
-        int | None, opt.whole("--replications", "N", 2, "200", "Campaigns to simulate. Default: by the tasks.")
+        int | None, opt.whole("N", 2, "200", "Campaigns to simulate. Default: by the tasks.")
     ] = None,
     policy: Annotated[
         Literal["index", "auto"] | None,
-        typer.Option(
-            metavar="NAME", help="The policy to simulate, index or auto. Default: auto with --horizon, else index."
-        ),
+        opt.Flag("NAME", "The policy to simulate, index or auto. Default: auto with --horizon, else index."),
     ] = None,
-    turn_away: Annotated[
-        bool, typer.Option("--turn-away", help="With workers who differ: the policy may turn workers away.")
-    ] = False,
+    turn_away: Annotated[bool, opt.Flag(None, "With workers who differ: the policy may turn workers away.")] = False,
     at_most_wrong: Annotated[
         str | None,
-        opt.text("--at-most-wrong", "EPS", "Plan labels with a guarantee: largest share of wrong ones, e.g. 0.05."),
+        opt.Flag("EPS", "Plan labels with a guarantee: largest share of wrong ones, e.g. 0.05."),
     ] = None,
-    sure: Annotated[str, opt.text("--sure", "P", "With --at-most-wrong: how sure. Default: 0.95.")] = "0.95",
+    sure: Annotated[str, opt.Flag("P", "how sure. Default: 0.95.", needs="--at-most-wrong")] = "0.95",
     expert_cost: Annotated[
-        float, opt.positive("--expert-cost", "C", "10", "With --at-most-wrong: price of an expert's answer, in labels.")
+        float, opt.positive("C", "10", "price of an expert's answer, in labels.", needs="--at-most-wrong")
     ] = 10.0,
     gold: Annotated[
-        str | None, opt.text("--gold", "FILE", "The truth about some items of the pilot: it says how far labels lead.")
+        str | None,
+        opt.Flag("FILE", "The truth about some items of the pilot: it says how far labels lead.", needs="--pilot"),
     ] = None,
     model_labels: Annotated[
         str | None,
-        opt.text(
-            "--model-labels",
+        opt.Flag(
             "FILE",
-            "With --at-most-wrong: a model's labels (task, label, probability) to start from instead of workers.",
+            "a model's labels (task, label, probability) to start from instead of workers.",
+            needs="--at-most-wrong",
         ),
     ] = None,
     pay_per_label: Annotated[
-        float | None, opt.positive("--pay-per-label", "P", "0.05", str(declared("pay_per_label").description))
+        float | None, opt.positive("P", "0.05", str(declared("pay_per_label").description))
     ] = None,
     platform_fee: Annotated[
-        float | None, opt.positive("--platform-fee", "F", "0.33", str(declared("platform_fee").description))
+        float | None, opt.positive("F", "0.33", str(declared("platform_fee").description), needs="--pay-per-label")
     ] = None,
     seed: opt.Seed = 0,
     jobs: opt.Jobs = opt.JOBS,
-    out: opt.Out = None,
-    report: opt.Report = None,
-    as_json: opt.Json = False,
-) -> None:
+) -> Report:
     """Plan a campaign: what a budget buys, what a target needs, what the next label is worth.
 
     With --pay-per-label the budget may be money, such as --budget '120 EUR'.
     """
     if at_most_wrong is not None:
-        _plan_guarantee(
-            flags, context, pilot, db, gold, at_most_wrong, sure, expert_cost, model_labels, replications, seed, out,
-            report, as_json,
-        )  # fmt: skip
-        return
-    opt.refuse_idle(context, ["sure", "expert_cost", "model_labels"], "--at-most-wrong")
-    if pilot is None:
-        opt.refuse_idle(context, ["method", "positive", "gold"], "--pilot")
-    if pay_per_label is None:
-        opt.refuse_idle(context, ["platform_fee"], "--pay-per-label")
+        return _plan_guarantee(
+            flags, context, pilot, db, gold, at_most_wrong, sure, expert_cost, model_labels, replications, seed
+        )
     price = Price(pay_per_label or 0.0, platform_fee or 0.0, currency_of(flags.budget) or "")
     if price.currency:
         flags = replace(flags, budget=str(price.labels_for(flags.budget or "")))
     source = label_source(context, pilot, db)
     learnt = None if pilot is None else _pilot(flags, source, method, positive, gold)
-    reports = [] if learnt is None else [learnt.report, learnt.gold]
-    read = say_read(*(one for one in reports if one is not None))
-    problem, most = _problem(flags, learnt, read)
+    read = [] if learnt is None else say_read(learnt.report, learnt.gold)
+    problem, most, more = _problem(flags, learnt)
+    read += more
     value = _value(flags, problem)
-    asked = None if target is None else float(opt.parse_number("target", target, "Give a share such as --target 0.9."))
-    goal = asked if asked is None or learnt is None else learnt.goal(asked)
+    goal = target if target is None or learnt is None else learnt.goal(target)
     if learnt is not None and learnt.ceiling is not None and goal is not None and goal >= 1.0:
         goal = None  # the first line says that it is out of reach
-    check_outputs(out, report)
     with working("Planning") as progress:
         from nextlabel.planning.pilot import budget_range
         from nextlabel.planning.plan import plan as make_plan
@@ -123,15 +109,14 @@ def plan(
             engine=Engine(jobs=jobs), progress=progress,
         )  # fmt: skip
     notes = [] if learnt is None else [*learnt.sentences(), *_span(span)]
-    warnings = [] if learnt is None else learnt.warnings(asked)
+    warnings = [] if learnt is None else learnt.warnings(target)
     from nextlabel.planning.report import plan_report
 
     shown = found.problem.with_budget(int(found.budgets[-1]))
-    told = plan_report(
+    return plan_report(
         found, f"Plan: {describe(shown)}", learnt=notes, warnings=warnings, read=read, problem=problem_fields(shown),
         price=price, pilot=None if learnt is None else _pilot_fields(learnt, span),
     )  # fmt: skip
-    deliver(told, context, out=out, page=report, as_json=as_json)
 
 
 def _pilot(
@@ -173,8 +158,8 @@ def _pilot_fields(learnt: Pilot, span: tuple[int | None, int | None] | None) -> 
     }
 
 
-def _problem(flags: ProblemFlags, learnt: Pilot | None, read: list[dict[str, Any]]) -> tuple[Problem, int | None]:
-    """The problem, and the largest budget to look at if one was given.
+def _problem(flags: ProblemFlags, learnt: Pilot | None) -> tuple[Problem, int | None, list[dict[str, Any]]]:
+    """The problem, the largest budget to look at if one was given, and what was read.
 
     ``--value`` is left to the plan's money, so that the curve stays in shares of tasks right.
     """
@@ -186,10 +171,10 @@ def _problem(flags: ProblemFlags, learnt: Pilot | None, read: list[dict[str, Any
     given = flags.budget
     if given is None and flags.problem is None:
         flags = replace(flags, budget="1")
-    problem = flags.read(read)
+    problem, read = flags.read_all()
     if learnt is not None:
         problem = problem.with_prior(learnt.learnt.prior)
-    return problem, problem.budget if given is not None or flags.problem is not None else None
+    return problem, problem.budget if given is not None or flags.problem is not None else None, read
 
 
 def _value(flags: ProblemFlags, problem: Problem) -> float:
@@ -207,14 +192,12 @@ def _value(flags: ProblemFlags, problem: Problem) -> float:
 
 def _plan_guarantee(
     flags: ProblemFlags, context: typer.Context, pilot: str | None, db: str, gold: str | None, at_most_wrong: str,
-    sure: str, expert_cost: float, model_labels: str | None, replications: int | None, seed: int, out: str | None,
-    report: str | None, as_json: bool,
-) -> None:  # fmt: skip
+    sure: str, expert_cost: float, model_labels: str | None, replications: int | None, seed: int,
+) -> Report:  # fmt: skip
     """The cheapest way to labels with a guarantee, from a pilot."""
     if pilot is None:
         raise InputError("a plan for a guarantee needs labels of workers.", "Give --pilot labels.csv.")
     opt.refuse_idle(context, ["target", "method", "policy", "turn_away"], "a plan without --at-most-wrong")
-    check_outputs(out, report)
     with working("Planning"):
         from nextlabel.crowd.guarantee import checked_share
         from nextlabel.files.labels import read_gold, read_labels, read_results
@@ -231,14 +214,13 @@ def _plan_guarantee(
             table, truth, model=model, at_most_wrong=at_most_wrong, sure=sure, expert_cost=expert_cost,
             label_cost=float(flags.label_cost or 1.0), items=items, replications=replications or 20, seed=seed,
         )  # fmt: skip
-    read = say_read(table.report, *([] if truth is None else [truth]))
+    read = say_read(table.report, truth)
     header, rows = cost_table(made)
     title = f"Ways to at most {float(at_most_wrong):.1%} wrong labels of {made.items:,}"
     by_share = Table("By the share of wrong labels", *share_table(made), "Every share has a draw of its own.")
-    shown = Report(
+    return Report(
         title=title, tables=[Table(title, header, rows), by_share],
         figures=[(lambda: cost_figure(made), "The cost of each way against the share of wrong labels allowed.")],
         files=lambda: {"plan.png": cost_figure(made)}, sentences=made.sentences(), heading=title,
         lead=made.sentences()[0], fields=made.as_dict() | {"read": read},
     )  # fmt: skip
-    deliver(shown, context, out=out, page=report, as_json=as_json)

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from nextlabel.cli.database import (
-    Id,
-    number_of,
-    service_at,
-    settings_at,
-)
-from nextlabel.cli.options import DB, Db, Json, PublicUrl, refuse_idle, text
-from nextlabel.cli.output import checked_file, print_json, say
+from nextlabel.cli.database import Id, service_at, settings_at
+from nextlabel.cli.options import DB, Db, Flag, PublicUrl, number, verb
+from nextlabel.cli.output import Said, checked_file, say
 from nextlabel.errors import InputError
 from nextlabel.files.write import whole_file
 from nextlabel.prose import counted
@@ -27,43 +21,35 @@ app = typer.Typer(help="Run a campaign on Prolific or Mechanical Turk.", no_args
 
 PlatformName = Annotated[Literal["prolific", "mturk"], typer.Argument(metavar="PLATFORM", help="prolific or mturk.")]
 
+#: What a frame's flags go with.
+MTURK = ("mturk", lambda typed: typed["platform"] == "mturk")
+
 
 @app.command()
+@verb()
 def study(
-    context: typer.Context,
     platform: PlatformName,
     id: Id,
     height: Annotated[
-        str, text("--height", "PIXELS", "For mturk: height of the frame; 0 fits the worker's window. Default: 0.")
-    ] = "0",
+        float, number("PIXELS", "For mturk: height of the frame; 0 fits the worker's window. Default: 0.", needs=MTURK)
+    ] = 0.0,
     public_url: PublicUrl = None,
     db: Db = DB,
-    as_json: Json = False,
-) -> None:
+) -> Said:
     """Print what the platform is given: the study's addresses and code, or MTurk's ExternalQuestion for CreateHIT.
 
     Prolific's webhook, submission.status.change, is taken by a service that was started with the workspace's secret in
     NEXTLABEL_PROLIFIC_SECRET; without one, see 'nextlabel platform statuses'. MTurk shows the campaign's page in a
     frame, by https alone; only the sites of NEXTLABEL_FRAME_HOSTS may frame it.
     """
-    if platform != "mturk":
-        refuse_idle(context, ["height"], "mturk")
-    pixels = number_of("--height", height)
-    if pixels != int(pixels):
-        raise InputError(f"the frame's height {height} is not a whole number.", "Give e.g. 800.")
+    if height != int(height):
+        raise InputError(f"the frame's height {height:g} is not a whole number.", "Give e.g. 800.")
     with service_at(db) as service:
-        fields, printed = (
-            _prolific(service, id, public_url)
-            if platform == "prolific"
-            else _mturk(service, id, public_url, int(pixels))
-        )
-    if as_json:
-        print_json(fields)
-    else:
-        sys.stdout.write(printed)
+        make = _prolific if platform == "prolific" else _mturk
+        return make(service, id, public_url, int(height))
 
 
-def _prolific(service: CampaignService, id: str, public_url: str | None) -> tuple[dict[str, object], str]:
+def _prolific(service: CampaignService, id: str, public_url: str | None, height: int) -> Said:
     from nextlabel.integrations.prolific import Prolific
     from nextlabel.service.app_state import link_warning
     from nextlabel.service.links import LinkSigner, link_url
@@ -75,10 +61,10 @@ def _prolific(service: CampaignService, id: str, public_url: str | None) -> tupl
     hook, code = hook_url(settings.base_url), row.config.completion_code
     notes = _warned([*_notes_on(row, needs_code=True), link_warning(settings.base_url)])
     fields: dict[str, object] = {"study_url": address, "completion_code": code, "hook": hook, "warnings": notes}
-    return fields, f"study\t{address}\ncode\t{code or '-'}\nwebhook\t{hook}\n"
+    return Said(fields, text=f"study\t{address}\ncode\t{code or '-'}\nwebhook\t{hook}\n")
 
 
-def _mturk(service: CampaignService, id: str, public_url: str | None, height: int) -> tuple[dict[str, object], str]:
+def _mturk(service: CampaignService, id: str, public_url: str | None, height: int) -> Said:
     from nextlabel.integrations.mturk import external_question
     from nextlabel.service.links import LinkSigner, link_url
 
@@ -87,7 +73,7 @@ def _mturk(service: CampaignService, id: str, public_url: str | None, height: in
     xml = external_question(address, height)
     plain = f"MTurk shows pages by https alone, and this one is at {settings.base_url}. Give --public-url."
     notes = _warned([*_notes_on(row, needs_code=False), "" if settings.is_https else plain])
-    return {"question": xml, "url": address, "warnings": notes}, xml
+    return Said({"question": xml, "url": address, "warnings": notes}, text=xml)
 
 
 def _notes_on(row: CampaignRow, needs_code: bool) -> list[str]:
@@ -115,6 +101,7 @@ def _warned(notes: list[str]) -> list[str]:
 
 
 @app.command()
+@verb()
 def statuses(
     platform: Annotated[Literal["prolific"], typer.Argument(metavar="PLATFORM", help="prolific.")],
     id: Id,
@@ -122,8 +109,7 @@ def statuses(
         str | None, typer.Argument(metavar="EXPORT", help="Prolific's list of submissions, a CSV file. Default: none.")
     ] = None,
     db: Db = DB,
-    as_json: Json = False,
-) -> None:
+) -> Said:
     """List the submissions of a campaign; with Prolific's export, do first what its webhook would have done.
 
     What participants hold who returned their submission or ran out of time goes to others. Labels of rejected
@@ -145,48 +131,41 @@ def statuses(
     if file is not None:
         done = ", ".join(f"{many} {effect}" for effect, many in effects.items()) or "none of this campaign"
         say(f"{counted(len(changes), 'submission')} read: {done}.")
-    if as_json:
-        rows = [
-            {"submission": one.id, "worker": one.worker, "study": one.study, "status": one.status} for one in visits
-        ]
-        print_json({"submissions": rows, "effects": effects})
-        return
-    for one in visits:
-        sys.stdout.write(f"{one.id}\t{one.worker}\t{one.status or '-'}\n")
+    rows = [{"submission": one.id, "worker": one.worker, "study": one.study, "status": one.status} for one in visits]
+    lines = "".join(f"{one.id}\t{one.worker}\t{one.status or '-'}\n" for one in visits)
+    return Said({"submissions": rows, "effects": effects}, text=lines)
 
 
 @app.command()
+@verb()
 def bonus(
     platform: PlatformName,
     id: Id,
-    reward: Annotated[
-        str, text("--platform-reward", "AMOUNT", "What the platform pays a worker for each visit already. Default: 0.")
-    ] = "0",
-    save: Annotated[str | None, text("--save", "FILE", "Write to this file. Default: stdout.")] = None,
+    platform_reward: Annotated[
+        float, number("AMOUNT", "What the platform pays a worker for each visit already. Default: 0.")
+    ] = 0.0,
+    save: Annotated[str | None, Flag("FILE", "Write to this file. Default: stdout.")] = None,
     db: Db = DB,
-    as_json: Json = False,
-) -> None:
+) -> Said:
     """Write what each worker is owed beyond the platform's reward: labels times pay per label, less the reward.
 
     For Prolific's bulk payment one line 'participant,amount' each, without those whose submission was rejected; for
     MTurk the arguments of SendBonus: WorkerId, AssignmentId, BonusAmount, Reason.
     """
-    paid = number_of("--platform-reward", reward)
     target = None if save is None else checked_file("--save", save)
     with service_at(db) as service:
-        bonuses = service.visits.bonuses(id, platform, paid)
-        table = service.visits.bonus_csv(id, platform, paid)
+        bonuses = service.visits.bonuses(id, platform, platform_reward)
+        table = service.visits.bonus_csv(id, platform, platform_reward)
         unconfirmed = service.visits.unconfirmed(id, platform)
     if target is not None:
         with whole_file(target) as stream:
             stream.write(table)
     total = sum(float(one.amount) for one in bonuses)
     _warned([unconfirmed])
-    if as_json:
-        rows = [{"worker": one.worker, "visit": one.visit, "amount": float(one.amount)} for one in bonuses]
-        print_json({"bonuses": rows, "total": round(total, 2), "file": save})
-        return
-    if target is None:
-        sys.stdout.write(table)
+    rows = [{"worker": one.worker, "visit": one.visit, "amount": float(one.amount)} for one in bonuses]
     where = "" if save is None else f", written to {save}"
-    say(f"{counted(len(bonuses), 'bonus', 'bonuses')} with a total of {total:.2f}{where}.")
+    return Said(
+        {"bonuses": rows, "total": round(total, 2), "file": save},
+        f"{counted(len(bonuses), 'bonus', 'bonuses')} with a total of {total:.2f}{where}.",
+        table if target is None else "",
+    )

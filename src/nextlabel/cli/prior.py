@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
-from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from nextlabel.cli import options as opt
-from nextlabel.cli.database import label_source
-from nextlabel.cli.output import check_outputs, command_line, print_json, print_table, say, say_read, working
+from nextlabel.cli.database import LabelFlags
+from nextlabel.cli.options import Flag, given, verb
+from nextlabel.cli.output import command_line, say, say_read, working
 from nextlabel.errors import InputError
 from nextlabel.prose import counted, listed
 
@@ -20,49 +20,34 @@ if TYPE_CHECKING:
     from nextlabel.beliefs.prior import Prior
     from nextlabel.learn.priors import Comparison, LearntPrior
     from nextlabel.learn.weights import LabelCounts
+    from nextlabel.reporting.report import Report
 
 #: Significant digits of a prior in a problem file.
 DIGITS = 6
 
 
+@verb(out=True)
 def prior(
     context: typer.Context,
     labels: opt.Labels,
+    columns: LabelFlags,
     method: Annotated[
-        Literal["moments", "ml", "mixture", "all"],
-        typer.Option(help="How the prior is learnt; ml: maximum likelihood."),
+        Literal["moments", "ml", "mixture", "all"], Flag(None, "How the prior is learnt; ml: maximum likelihood.")
     ] = "all",
     components: Annotated[
         Literal["auto", "1", "2", "3"],
-        typer.Option(help="With --method mixture or all: kinds of tasks in the mixture; auto chooses by the BIC."),
+        Flag(None, "kinds of tasks in the mixture; auto chooses by the BIC.", needs="--method mixture or all"),
     ] = "auto",
-    task_column: opt.TaskColumn = "task",
-    worker_column: opt.WorkerColumn = "worker",
-    label_column: opt.LabelColumn = "label",
-    positive: opt.Positive = None,
-    duplicates: opt.Duplicates = "first",
-    db: opt.Db = opt.DB,
     seed: opt.Seed = 0,
-    out: opt.Out = None,
-    as_json: opt.Json = False,
-) -> None:
+) -> Report:
     """Learn a prior from recorded labels, and see how well it fits them."""
     started, begin = datetime.now(UTC), perf_counter()
-    if method in ("moments", "ml"):
-        opt.refuse_idle(context, ["components"], "--method mixture or all")
-    folder = None if out is None else Path(out)
-    check_outputs(out)
     with working(f"Reading {labels}"):
-        from nextlabel.files.labels import read_labels
         from nextlabel.learn.weights import LabelCounts
 
-        source = label_source(context, labels, db)
-        table = read_labels(
-            source, task=task_column, worker=worker_column, label=label_column, positive=positive,
-            duplicates=duplicates,
-        )  # fmt: skip
+        table = columns.read(labels, context)
         counts = LabelCounts.of_labels(table)
-        if counts.answers != 2 and folder is not None:
+        if counts.answers != 2 and given(context, "out"):
             raise InputError(
                 f"the labels of {labels} are {listed(table.labels)}, and the figure of --out has two answers.",
                 "Leave --out out, or name the answer that counts as 1 with --positive; all others then count as 0.",
@@ -74,21 +59,15 @@ def prior(
         names = None if method == "all" else [method]
         kinds = components if components == "auto" else int(components)
         found = compare_priors(counts, names, components=kinds, seed=seed)
-    if folder is not None:
-        run = {"command": command_line(context), "seed": seed, "started": started, "seconds": perf_counter() - begin}
-        _write(folder, counts, found, _as_dict(counts, found), **run)
-    if as_json:
-        print_json({**_as_dict(counts, found), "read": read, "seed": seed, "seconds": perf_counter() - begin})
-    else:
-        _show(labels, counts, found)
     for note in dict.fromkeys(one.note for one in found.learnt if one.note):
         which = [one.method for one in found.learnt if one.note == note]
         say(f"{' and '.join(which)}: {note}" if len(found.learnt) > 1 else note)
     for one in found.learnt:
         if not one.converged:
             say(f"{one.method} stopped before its likelihood reached a maximum: do not trust its last digits.")
-    if folder is not None:
-        say(f"Wrote figure, table and manifest to {folder}.")
+    run = {"seed": seed, "seconds": perf_counter() - begin}
+    about = {"command": command_line(context), "started": started, **run}
+    return _report(labels, counts, found, {"read": read, **run}, about)
 
 
 def problem_line(prior: Prior) -> str:
@@ -140,7 +119,10 @@ def _as_dict(counts: LabelCounts, found: Comparison) -> dict[str, Any]:
     }
 
 
-def _show(path: str, counts: LabelCounts, found: Comparison) -> None:
+def _report(path: str, counts: LabelCounts, found: Comparison, run: dict[str, Any], about: dict[str, Any]) -> Report:
+    from nextlabel.reporting.report import Report, Table
+
+    answer = _as_dict(counts, found)
     rows = [line for one in found.learnt for line in _lines(one)]
     header = ("method", "prior ± standard error", "log L", "BIC", "fit p")
     title = f"Priors of {counted(len(counts), 'task')} with {counted(int(counts.totals.sum()), 'label')} in {path}"
@@ -148,9 +130,11 @@ def _show(path: str, counts: LabelCounts, found: Comparison) -> None:
         "log L: log likelihood; fit p: share of sets of tasks drawn from the prior that look less like it than these "
         "do. Below [[tasks]] in the problem file:"
     )
-    print_table(title, header, rows, f"{found.why}\n{caption}")
-    # not through the table's console, which would break the line
-    typer.echo(problem_line(found.use.prior))
+    # the line stands below the table, which would break it
+    return Report(
+        title, [Table(title, header, rows)], [f"{found.why}\n{caption}"], closing=[problem_line(found.use.prior)],
+        fields=answer | run, files=lambda: _files(counts, found, answer | about),
+    )  # fmt: skip
 
 
 def _lines(one: LearntPrior) -> list[tuple[str, ...]]:
@@ -183,9 +167,9 @@ def _with_error(value: float, error: float | None) -> str:
     return f"{value:.4g}" if error is None else f"{value:.4g} ±{error:.2g}"
 
 
-def _write(folder: Path, counts: LabelCounts, found: Comparison, answer: dict[str, Any], **run: Any) -> None:
+def _files(counts: LabelCounts, found: Comparison, about: dict[str, Any]) -> dict[str, Any]:
     from nextlabel.learn.priors import cells_of
-    from nextlabel.reporting.artifacts import manifest, to_eight_digits, write_files
+    from nextlabel.reporting.artifacts import manifest, to_eight_digits
     from nextlabel.reporting.figures import prior_figure
 
     cells = [cells_of(counts, one.prior) for one in found.learnt]
@@ -200,5 +184,4 @@ def _write(folder: Path, counts: LabelCounts, found: Comparison, answer: dict[st
         for i in range(len(first.labels))
     ]
     figure = prior_figure(counts, found.learnt)
-    files = {"prior.png": figure, "prior.csv": to_eight_digits(rows), "manifest.json": manifest(**run, **answer)}
-    write_files(folder, files)
+    return {"prior.png": figure, "prior.csv": to_eight_digits(rows), "manifest.json": manifest(**about)}

@@ -1,21 +1,18 @@
-"""A problem from flags and a problem file: the flags, how they overlay the file, and the problem in plain words.
+"""A problem from flags and a problem file, and the problem in plain words.
 
+A flag is declared once: its help, how its text is read, and the entry of a problem file that it takes the place of.
 They arrive as text and are checked on the way to a Problem, so that a refusal says what was given and what is allowed.
-
-Problem flags merged into the table of a problem file: flags win, and flags that contradict each other are refused.
-
-A flag that describes tasks changes every [[tasks]] table. ``--scores`` replaces count and prior.
+Flags win over the file, one that describes tasks in every [[tasks]] table; those that contradict each other are not
+allowed.
 """
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, fields
-from functools import wraps
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
+from dataclasses import make_dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
-from nextlabel.cli.options import parse_matrix, parse_number, parse_prior, parse_rate, parse_whole, text
+from nextlabel.cli.options import Flag, parse_matrix, parse_number, parse_prior, parse_rate, parse_whole
 from nextlabel.cli.output import say, say_read
 from nextlabel.errors import ProblemError
 from nextlabel.prose import counted
@@ -29,6 +26,7 @@ if TYPE_CHECKING:
 
 PANEL = "The problem"
 Table = dict[str, Any]
+Places = Callable[[Table, "Given"], list[Table]]
 
 #: Pairs of flags that cannot both be given, and why.
 CONTRADICTIONS = (
@@ -45,63 +43,186 @@ CONTRADICTIONS = (
 )
 
 
-def _flag(name: str, metavar: str | None, help: str) -> Any:
-    return text(name, metavar, help, rich_help_panel=PANEL)
+class Given(NamedTuple):
+    """A flag as it was typed, what it says, and the file that it wins over."""
+
+    typed: str
+    value: Any
+    file: str | None
+
+    @property
+    def flag(self) -> str:
+        """Its name."""
+        return self.typed.split()[0]
 
 
-@dataclass(frozen=True, slots=True)
-class ProblemFlags:
+def _classes(table: Table, given: Given) -> list[Table]:
+    return list(table["tasks"])
+
+
+def _in_pieces(table: Table, given: Given) -> list[Table]:
+    if not isinstance(table.get("arrival_rate"), list):
+        raise ProblemError(f"{given.typed} needs an arrival rate in pieces.", "Add e.g. --arrival-rate 0:2,16:0.2.")
+    return [table]
+
+
+def _one_class(table: Table, given: Given) -> list[Table]:
+    entries: list[Table] = table["tasks"]
+    if len(entries) > 1:
+        raise ProblemError(
+            f"{given.typed} does not say which of {len(entries)} classes in {given.file} is meant.",
+            f"Leave {given.flag} out and edit the file.",
+        )
+    if not entries:
+        entries.append({})
+    return entries
+
+
+def _unscored(entries: list[Table], given: Given, which: str) -> list[Table]:
+    if any("scores" in entry for entry in entries):
+        what = f"{given.typed} does not go with the scores in {given.file}, which {which}."
+        raise ProblemError(what, f"Leave {given.flag} out.")
+    return entries
+
+
+def _counted_class(table: Table, given: Given) -> list[Table]:
+    return _unscored(_one_class(table, given), given, "have one row per task")
+
+
+def _with_prior(table: Table, given: Given) -> list[Table]:
+    """A threshold of the file is dropped where it has no meaning."""
+    from nextlabel.problem.tables import prior_from
+
+    entries = _unscored(table["tasks"], given, "are the priors")
+    for entry in entries if not prior_from(given.value).thresholded else []:
+        entry.pop("threshold", None)
+    return entries
+
+
+def _new_scores(table: Table, given: Given) -> list[Table]:
+    (entry,) = _one_class(table, given)
+    for key in ("count", "prior"):
+        entry.pop(key, None)
+    return [_scores_of(entry)]
+
+
+def _scores(table: Table, given: Given) -> list[Table]:
+    found = [_scores_of(entry) for entry in table["tasks"] if "scores" in entry]
+    if not found:
+        raise ProblemError(f"{given.typed} needs scores.", "Add --scores FILE.")
+    return found
+
+
+def _scores_of(entry: Table) -> Table:
+    scores = entry.setdefault("scores", {})
+    if not isinstance(scores, dict):
+        raise ProblemError("scores have no file.", 'Write e.g. scores = {file = "items.csv", strength = 4}.')
+    return scores
+
+
+def _known_accuracy(table: Table, given: Given) -> list[Table]:
+    """Scores, or priors of workers of known accuracy, under which the truth has no threshold."""
+    found = []
+    for entry in table["tasks"]:
+        entry.pop("threshold", None)
+        if "scores" not in entry:
+            entry["prior"] = dict(_coin(entry) or {"kind": "one-coin", "probability": 0.5})
+        found.append(_scores_of(entry) if "scores" in entry else entry["prior"])
+    return found
+
+
+def _coins(table: Table, given: Given) -> list[Table]:
+    coins = [coin for entry in table["tasks"] if (coin := _coin(entry)) is not None]
+    if not coins:
+        raise ProblemError(f"{given.typed} is for workers of known accuracy.", "Add e.g. --accuracy 0.8.")
+    return coins
+
+
+def _coin(entry: Table) -> Table | None:
+    """The prior of an entry, if it describes workers of known accuracy."""
+    prior = entry.get("prior")
+    return prior if isinstance(prior, dict) and prior.get("kind") == "one-coin" else None
+
+
+def _utilities(table: Table, given: Given) -> list[Table]:
+    rewards = [entry.get("reward") for entry in table["tasks"]]
+    able = [reward for reward in rewards if isinstance(reward, dict) and reward.get("kind") == "utility"]
+    if not able:
+        raise ProblemError(
+            f"{given.typed} is for a utility matrix.",
+            'Add --utility; "1,0;0,1" is 1 for a right decision and 0 for a wrong one.',
+        )
+    return able
+
+
+class Entry(Flag):
+    """A flag that takes the place of ``key`` in some tables of a problem file, and of what it ``drops`` there.
+
+    It says a number unless ``parse`` reads it; ``hint`` says what to give.
+    """
+
+    def __init__(
+        self, metavar: str | None, help: str, hint: str = "", places: Places | None = None, *, key: str = "",
+        parse: Callable[[str], Any] | None = None, drops: str = "", said: str = "", kind: str = "number",
+    ) -> None:  # fmt: skip
+        super().__init__(metavar, help, rich_help_panel=PANEL)
+        self.key, self.places, self.drops = key, places, drops
+        self.parse = parse or (lambda text: parse_number(said or self.words, text, hint, kind))
+
+
+def _correct(text: str) -> Table:
+    return {"kind": "accuracy", "value": parse_number("value", text, "Give what a correct task is worth, e.g. 10.")}
+
+
+#: The flags by name; they take effect in this order.
+ENTRIES = {
+    "tasks": Entry("K", "Number of tasks.", "Give at least one task, e.g. --tasks 100.", _counted_class,
+                   key="count", said="number of tasks", kind="whole number"),
+    "budget": Entry("U", "Number of labels to buy.", "Give the number of labels to buy, e.g. --budget 1200.",
+                    kind="whole number"),
+    "scores": Entry("FILE", "A CSV file with a model's score for each task.", "", _new_scores, key="file", parse=str),
+    "score_column": Entry("NAME", "With --scores: the column with them. Default: probability.", "", _scores,
+                          key="column", parse=str),
+    "strength": Entry("S", "With --scores: how many labels a score is worth.",
+                      "Give e.g. --strength 4: worth four labels.", _scores, drops="accuracy"),
+    "prior": Entry("A,B", "Beta prior of a task, or one Dirichlet weight per answer. Default: 1,1.", "", _with_prior,
+                   parse=parse_prior),
+    "threshold": Entry("D", "The truth of a task is 1 if its theta is above D. Default: 0.5.",
+                       "Give a number between 0 and 1, e.g. 0.5.", _classes),
+    "accuracy": Entry("Q", "Instead of a prior: workers are right with probability Q.",
+                      "Give the chance that one answer is right, e.g. --accuracy 0.8.", _known_accuracy,
+                      drops="strength"),
+    "truth": Entry("P", "With --accuracy: probability that the truth is 1. Default: 0.5.",
+                   "Give P(truth is 1), e.g. --truth 0.5.", _coins, key="probability"),
+    "reward": Entry(None, "What a finished task is worth. Default: accuracy.", "", _classes,
+                    parse=lambda kind: {"kind": kind}),
+    "value": Entry("V", "What a task that comes out right is worth. Default: 1.", "", _classes, key="reward",
+                   parse=_correct),
+    "utility": Entry("MATRIX", 'Value of each decision (row) for each truth: "1,-5;0,1".', "", _classes, key="reward",
+                     parse=lambda text: {"kind": "utility", "matrix": parse_matrix(text)}),
+    "abstain": Entry("V", "With --utility: the value of not deciding.",
+                     "Give the value of not deciding, e.g. --abstain 0.3.", _utilities),
+    "label_cost": Entry("C", "What one label costs, in the unit of the value. Default: 0.",
+                        "Give what one label costs, in the unit of the value, e.g. --label-cost 0.02."),
+    "arrival_rate": Entry("R", "Workers per unit of time, or start:rate,start:rate. Default: 0.1.", parse=parse_rate,
+                          drops="arrival_period"),
+    "arrival_period": Entry("P", "With start:rate pieces: the time after which they repeat.",
+                            "Give the time after which the rates start again, e.g. --arrival-period 24.", _in_pieces),
+    "completion_rate": Entry("MU", "A label takes a time of 1/MU on average. Default: 0.4.",
+                             "Give labels per worker and unit of time, e.g. --completion-rate 0.4."),
+    "horizon": Entry("T", "The campaign ends after a time of T, and labels not in by then are lost. Default: inf.",
+                     "Give a time above 0, or inf to wait for every label."),
+    "problem": Entry("FILE", "Read the problem from a TOML file; flags win over it."),
+}  # fmt: skip
+_KINDS: Any = {"reward": Literal["accuracy", "squared-error"] | None}
+_Flags = make_dataclass(
+    "_Flags",
+    [(name, Annotated[_KINDS.get(name, str | None), one.named(name, None)], None) for name, one in ENTRIES.items()],
+)
+
+
+class ProblemFlags(_Flags):  # type: ignore[misc, valid-type]
     """What the user typed about the problem; None where nothing was typed."""
-
-    tasks: Annotated[str | None, _flag("--tasks", "K", "Number of tasks.")] = None
-    budget: Annotated[str | None, _flag("--budget", "U", "Number of labels to buy.")] = None
-    prior: Annotated[
-        str | None, _flag("--prior", "A,B", "Beta prior of a task, or one Dirichlet weight per answer. Default: 1,1.")
-    ] = None
-    threshold: Annotated[
-        str | None, _flag("--threshold", "D", "The truth of a task is 1 if its theta is above D. Default: 0.5.")
-    ] = None
-    accuracy: Annotated[
-        str | None, _flag("--accuracy", "Q", "Instead of a prior: workers are right with probability Q.")
-    ] = None
-    truth: Annotated[
-        str | None, _flag("--truth", "P", "With --accuracy: probability that the truth is 1. Default: 0.5.")
-    ] = None
-    scores: Annotated[str | None, _flag("--scores", "FILE", "A CSV file with a model's score for each task.")] = None
-    score_column: Annotated[
-        str | None, _flag("--score-column", "NAME", "With --scores: the column with them. Default: probability.")
-    ] = None
-    strength: Annotated[str | None, _flag("--strength", "S", "With --scores: how many labels a score is worth.")] = None
-    value: Annotated[str | None, _flag("--value", "V", "What a task that comes out right is worth. Default: 1.")] = None
-    utility: Annotated[
-        str | None, _flag("--utility", "MATRIX", 'Value of each decision (row) for each truth: "1,-5;0,1".')
-    ] = None
-    abstain: Annotated[str | None, _flag("--abstain", "V", "With --utility: the value of not deciding.")] = None
-    reward: Annotated[
-        Literal["accuracy", "squared-error"] | None,
-        _flag("--reward", None, "What a finished task is worth. Default: accuracy."),
-    ] = None
-    label_cost: Annotated[
-        str | None, _flag("--label-cost", "C", "What one label costs, in the unit of the value. Default: 0.")
-    ] = None
-    arrival_rate: Annotated[
-        str | None, _flag("--arrival-rate", "R", "Workers per unit of time, or start:rate,start:rate. Default: 0.1.")
-    ] = None
-    arrival_period: Annotated[
-        str | None, _flag("--arrival-period", "P", "With start:rate pieces: the time after which they repeat.")
-    ] = None
-    completion_rate: Annotated[
-        str | None, _flag("--completion-rate", "MU", "A label takes a time of 1/MU on average. Default: 0.4.")
-    ] = None
-    horizon: Annotated[
-        str | None,
-        _flag(
-            "--horizon", "T", "The campaign ends after a time of T, and labels not in by then are lost. Default: inf."
-        ),
-    ] = None
-    problem: Annotated[
-        str | None, _flag("--problem", "FILE", "Read the problem from a TOML file; flags win over it.")
-    ] = None
 
     @property
     def question(self) -> dict[str, Any]:
@@ -118,10 +239,9 @@ class ProblemFlags:
         table = {} if self.problem is None else read_problem_table(self.problem)
         if asked(table) != kind:
             return None
-        typed = [one.name for one in fields(self) if one.name not in ("problem", "budget") and getattr(self, one.name)]
+        typed = [one.flag for name, one in ENTRIES.items() if name not in ("problem", "budget") and getattr(self, name)]
         if typed:
-            flag = typed[0].replace("_", "-")
-            raise ProblemError(f"--{flag} has no meaning for {kind}s.", "Describe items and workers in the file.")
+            raise ProblemError(f"{typed[0]} has no meaning for {kind}s.", "Describe items and workers in the file.")
         if self.budget is not None:
             table["budget"] = parse_whole("--budget", self.budget, 0, "Give a number of labels.")
         return table
@@ -137,58 +257,36 @@ class ProblemFlags:
         """Pairs or several labels to simulate, if the file asks for them."""
         from nextlabel.simulation.answers import Drawn
 
-        table = self._table("pair")
+        table, question = self._table("pair"), self.question
         if table is not None:
             return Drawn.pairs(table)
-        return (
-            Drawn.labels(self.read(), self.question.get("labels")) if self.question.get("answer") == "multi" else None
-        )
+        return Drawn.labels(self.read(), question.get("labels")) if question.get("answer") == "multi" else None
 
-    def read(self, read: list[dict[str, Any]] | None = None) -> Problem:
-        """The checked Problem; reports on files of scores are appended to ``read``, for ``--json``."""
+    def read_all(self) -> tuple[Problem, list[dict[str, Any]]]:
+        """The checked Problem, and reports on files of scores for ``--json``."""
         from nextlabel.problem.tables import problem_from_table, read_problem_table
 
         table = {} if self.problem is None else read_problem_table(self.problem)
-        merge_flags(table, self)
+        self.overlay(table)
         reports: list[TableSummary] = []
         problem = problem_from_table(table, say, reports)
-        found = say_read(*reports)
-        if read is not None:
-            read += found
-        return problem
+        return problem, say_read(*reports)
 
+    def read(self) -> Problem:
+        """The checked Problem."""
+        return self.read_all()[0]
 
-def takes_problem(function: Callable[..., None]) -> Callable[..., None]:
-    """Replace the first parameter of a command, a ProblemFlags, by one option for each of its fields."""
-    names = [field.name for field in fields(ProblemFlags)]
-    hints = get_type_hints(ProblemFlags, include_extras=True)
-    own_hints = get_type_hints(function, include_extras=True)
-    own = [p.replace(annotation=own_hints[p.name]) for p in list(inspect.signature(function).parameters.values())[1:]]
-    shared = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=hints[name]) for name in names
-    ]
-
-    @wraps(function)
-    def command(**arguments: Any) -> None:
-        flags = ProblemFlags(**{name: arguments.pop(name) for name in names})
-        function(flags, **arguments)
-
-    parameters = [*shared, *(p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own)]
-    vars(command)["__signature__"] = inspect.Signature(parameters)
-    command.__annotations__ = {p.name: p.annotation for p in parameters}
-    del command.__wrapped__
-    return command
-
-
-def merge_flags(table: Table, flags: ProblemFlags) -> None:
-    """Change ``table``, read from a file or empty, into what the file and the flags say together."""
-    refuse_contradictions(flags)
-    _set_campaign(table, flags)
-    entries: list[Table] = table.setdefault("tasks", [])
-    _set_tasks(entries, flags)
-    _set_scores(entries, flags)
-    _set_priors(entries, flags)
-    _set_rewards(entries, flags)
+    def overlay(self, table: Table) -> None:
+        """Change ``table``, read from a file or empty, into what the file and the flags say together."""
+        refuse_contradictions(self)
+        table.setdefault("tasks", [])
+        typed = {name: getattr(self, name) for name in ENTRIES if name != "problem"}
+        for name, text in [one for one in typed.items() if one[1] is not None]:
+            entry = ENTRIES[name]
+            given = Given(f"{entry.flag} {text}", entry.parse(text), self.problem)
+            for place in [table] if entry.places is None else entry.places(table, given):
+                place.pop(entry.drops, None)
+                place[entry.key or name] = dict(given.value) if isinstance(given.value, dict) else given.value
 
 
 def refuse_contradictions(flags: ProblemFlags) -> None:
@@ -201,160 +299,6 @@ def refuse_contradictions(flags: ProblemFlags) -> None:
             "--value and --reward squared-error contradict each other: no task is correct or wrong.",
             "Leave one of them out.",
         )
-
-
-def _set_campaign(table: Table, flags: ProblemFlags) -> None:
-    """Budget, rates, horizon and label cost."""
-    if flags.budget is not None:
-        hint = "Give the number of labels to buy, e.g. --budget 1200."
-        table["budget"] = parse_number("budget", flags.budget, hint, "whole number")
-    for key, hint in (
-        ("completion_rate", "Give labels per worker and unit of time, e.g. --completion-rate 0.4."),
-        ("horizon", "Give a time above 0, or inf to wait for every label."),
-        ("label_cost", "Give what one label costs, in the unit of the value, e.g. --label-cost 0.02."),
-    ):
-        text = getattr(flags, key)
-        if text is not None:
-            table[key] = parse_number(key.replace("_", " "), text, hint)
-    if flags.arrival_rate is not None:
-        table["arrival_rate"] = parse_rate(flags.arrival_rate)
-        table.pop("arrival_period", None)  # it belonged to the file's rate
-    if flags.arrival_period is not None:
-        hint = "Give the time after which the rates start again, e.g. --arrival-period 24."
-        if not isinstance(table.get("arrival_rate"), list):
-            raise ProblemError(
-                f"--arrival-period {flags.arrival_period} needs an arrival rate in pieces.",
-                "Add e.g. --arrival-rate 0:2,16:0.2.",
-            )
-        table["arrival_period"] = parse_number("arrival period", flags.arrival_period, hint)
-
-
-def _set_tasks(entries: list[Table], flags: ProblemFlags) -> None:
-    if flags.tasks is None:
-        return
-    _only_one(entries, f"--tasks {flags.tasks}", flags)
-    hint = "Give at least one task, e.g. --tasks 100."
-    count = parse_number("number of tasks", flags.tasks, hint, "whole number")
-    if not entries:
-        entries.append({})
-    if "scores" in entries[0]:
-        raise ProblemError(
-            f"--tasks {flags.tasks} does not go with the scores in {flags.problem}, which have one row per task.",
-            "Leave --tasks out.",
-        )
-    entries[0]["count"] = count
-
-
-def _set_scores(entries: list[Table], flags: ProblemFlags) -> None:
-    if flags.scores is not None:
-        _only_one(entries, f"--scores {flags.scores}", flags)
-        if not entries:
-            entries.append({})
-        for key in ("count", "prior"):
-            entries[0].pop(key, None)
-        entries[0]["scores"] = {**_scores_of(entries[0]), "file": flags.scores}
-    scored = [entry for entry in entries if "scores" in entry]
-    for key, given in (("score-column", flags.score_column), ("strength", flags.strength)):
-        if given is not None and not scored:
-            raise ProblemError(f"--{key} {given} needs scores.", "Add --scores FILE.")
-    for entry in scored:
-        scores = entry["scores"] = _scores_of(entry)
-        if flags.score_column is not None:
-            scores["column"] = flags.score_column
-        if flags.strength is not None:
-            scores.pop("accuracy", None)
-            scores["strength"] = parse_number("strength", flags.strength, "Give e.g. --strength 4: worth four labels.")
-        if flags.accuracy is not None:
-            scores.pop("strength", None)
-            scores["accuracy"] = _accuracy(flags.accuracy)
-            entry.pop("threshold", None)
-
-
-def _set_priors(entries: list[Table], flags: ProblemFlags) -> None:
-    """Threshold, weights, and workers of known accuracy; a file's threshold is dropped where it has no meaning."""
-    for entry in entries:
-        if flags.threshold is not None:
-            hint = "Give a number between 0 and 1, e.g. 0.5."
-            entry["threshold"] = parse_number("threshold", flags.threshold, hint)
-        if flags.prior is not None:
-            if "scores" in entry:
-                raise ProblemError(
-                    f"--prior {flags.prior} does not go with the scores in {flags.problem}, which are the priors.",
-                    "Leave --prior out.",
-                )
-            entry["prior"] = parse_prior(flags.prior)
-            if not _thresholded(entry["prior"]) and flags.threshold is None:
-                entry.pop("threshold", None)
-        if flags.accuracy is not None and "scores" not in entry:
-            before = _one_coin(entry) or {"kind": "one-coin", "probability": 0.5}
-            entry["prior"] = {**before, "accuracy": _accuracy(flags.accuracy)}
-            entry.pop("threshold", None)
-    if flags.truth is None:
-        return
-    coins = [entry["prior"] for entry in entries if _one_coin(entry) is not None]
-    if not coins:
-        raise ProblemError(f"--truth {flags.truth} is for workers of known accuracy.", "Add e.g. --accuracy 0.8.")
-    for prior in coins:
-        prior["probability"] = parse_number("truth", flags.truth, "Give P(truth is 1), e.g. --truth 0.5.")
-
-
-def _set_rewards(entries: list[Table], flags: ProblemFlags) -> None:
-    reward: Table | None = None
-    if flags.utility is not None:
-        reward = {"kind": "utility", "matrix": parse_matrix(flags.utility)}
-    elif flags.value is not None:
-        value = parse_number("value", flags.value, "Give what a correct task is worth, e.g. --value 10.")
-        reward = {"kind": "accuracy", "value": value}
-    elif flags.reward is not None:
-        reward = {"kind": flags.reward}
-    if reward is not None:
-        for entry in entries:
-            entry["reward"] = dict(reward)
-    if flags.abstain is None:
-        return
-    rewards = [entry.get("reward") for entry in entries]
-    able = [table for table in rewards if isinstance(table, dict) and table.get("kind") == "utility"]
-    if not able:
-        raise ProblemError(
-            f"--abstain {flags.abstain} is for a utility matrix.",
-            'Add --utility; "1,0;0,1" is 1 for a right decision and 0 for a wrong one.',
-        )
-    for table in able:
-        table["abstain"] = parse_number("abstain", flags.abstain, "Give the value of not deciding, e.g. --abstain 0.3.")
-
-
-def _only_one(entries: list[Table], given: str, flags: ProblemFlags) -> None:
-    if len(entries) > 1:
-        flag = given.split()[0]
-        raise ProblemError(
-            f"{given} does not say which of {len(entries)} classes in {flags.problem} is meant.",
-            f"Leave {flag} out and edit the file.",
-        )
-
-
-def _scores_of(entry: Table) -> Table:
-    """The scores table of an entry, empty where there is none."""
-    scores = entry.get("scores", {})
-    if not isinstance(scores, dict):
-        raise ProblemError("scores have no file.", 'Write e.g. scores = {file = "items.csv", strength = 4}.')
-    return scores
-
-
-def _one_coin(entry: Table) -> Table | None:
-    """The prior of an entry, if it describes workers of known accuracy."""
-    prior = entry.get("prior")
-    return prior if isinstance(prior, dict) and prior.get("kind") == "one-coin" else None
-
-
-def _thresholded(prior: list[float] | Table) -> bool:
-    """Whether the truth under this prior depends on a threshold."""
-    from nextlabel.problem.tables import prior_from
-
-    return prior_from(prior).thresholded
-
-
-def _accuracy(text: str) -> int | float:
-    return parse_number("accuracy", text, "Give the chance that one answer is right, e.g. --accuracy 0.8.")
 
 
 def describe(problem: Problem, pending: str = "wait") -> str:

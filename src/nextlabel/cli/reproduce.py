@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from nextlabel.cli.options import JOBS, EngineKind, Jobs, Json, Scheduler, Seed, engine_of, refuse_idle, text, whole
-from nextlabel.cli.output import print_json, print_table, say, working
+from nextlabel.cli.options import EngineFlags, Flag, Seed, verb, whole
+from nextlabel.cli.output import say, tabled, working
 from nextlabel.errors import InputError
 
 if TYPE_CHECKING:
+    from nextlabel.reporting.report import Report
     from studies.study import StudyOptions
 
 
+#: Studies of recorded labels.
+WITH_DATA = ("fig2", "guarantee", "features", "workers")
+
+
+def _study(*names: str) -> tuple[str, Callable[[Mapping[str, Any]], bool]]:
+    """What flags of some studies go with."""
+    return f"{', '.join(names[:-1])} or {names[-1]}", lambda typed: typed["study"] in names
+
+
+@verb()
 def reproduce(
-    context: typer.Context,
+    engine: EngineFlags,
     study: Annotated[
         Literal[
             "fig1",
@@ -37,39 +49,33 @@ def reproduce(
     ],
     data: Annotated[
         str | None,
-        text("--data", "DIR", "For fig2 and workers: the folder with rte/, temp/ and mre/ (labels.csv, gold.csv)."),
+        Flag(
+            "DIR",
+            "For fig2 and workers: the folder with rte/, temp/ and mre/ (labels.csv, gold.csv).",
+            needs=_study(*WITH_DATA, "all"),
+        ),
     ] = None,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Few replications and small problems, for a first look.")
-    ] = False,
+    quick: Annotated[bool, Flag(None, "Few replications and small problems, for a first look.")] = False,
     out: Annotated[
         str,
-        typer.Option("--out", metavar="DIR", help="Write tables and figures to this folder, one subfolder per study."),
+        Flag("DIR", "Write tables and figures to this folder, one subfolder per study."),
     ] = "out",
     seed: Seed = 0,
-    jobs: Jobs = JOBS,
-    engine: EngineKind = "local",
-    scheduler: Scheduler = None,
-    replications: Annotated[
-        int | None, whole("--replications", "N", 2, "1000", "Replications. Default: the study's own number.")
-    ] = None,
+    replications: Annotated[int | None, whole("N", 2, "1000", "Replications. Default: the study's own number.")] = None,
     tasks: Annotated[
-        int | None, whole("--tasks", "K", 2, "100", "For delay and auto: only this number of tasks.")
+        int | None,
+        whole("K", 2, "100", "For delay and auto: only this number of tasks.", needs=_study("delay", "auto", "all")),
     ] = None,
-    as_json: Json = False,
-) -> None:
+) -> Report:
     """Run a study again: a figure, a table (CSV) and a manifest for each."""
-    if study not in ("fig2", "guarantee", "features", "workers", "all"):
-        refuse_idle(context, ["data"], "fig2, guarantee, features, workers or all")
-    if study not in ("delay", "auto", "all"):
-        refuse_idle(context, ["tasks"], "delay, auto or all")
-    where = engine_of(context, engine, jobs, scheduler)
     _find_studies()
     from studies.reproduce import STUDIES, check
     from studies.reproduce import reproduce as run_study
     from studies.study import StudyOptions
 
-    config = StudyOptions(quick=quick, seed=seed, engine=where, replications=replications, data=data, tasks=tasks)
+    config = StudyOptions(
+        quick=quick, seed=seed, engine=engine.made(), replications=replications, data=data, tasks=tasks
+    )
     chosen: list[str] = list(STUDIES) if study == "all" else [study]
     lacking = check(chosen, config, out)
     for name, error in lacking.items():
@@ -79,23 +85,10 @@ def reproduce(
         command = _command(name, config)
         with working(f"Reproducing {name}: {STUDIES[name].about}") as progress:
             done.append(run_study(name, config, out, command, progress))
-    if as_json:
-        print_json(
-            {
-                "studies": [
-                    {"name": d.name, "files": [str(f) for f in d.files], "rows": d.rows, "seconds": d.seconds}
-                    for d in done
-                ]
-            }
-        )
-        return
+    studies = [{"name": d.name, "files": [str(f) for f in d.files], "rows": d.rows, "seconds": d.seconds} for d in done]
     rows = [(d.name, f"{len(d.rows):,}", f"{d.seconds:.1f}", str(d.files[0].parent)) for d in done]
-    print_table(
-        "Reproduced",
-        ("study", "rows", "seconds", "folder"),
-        rows,
-        "Each folder holds a figure (PNG), its numbers (CSV) and a manifest.json with versions, seed and command.",
-    )
+    about = "Each folder holds a figure (PNG), its numbers (CSV) and a manifest.json with versions, seed and command."
+    return tabled("Reproduced", ("study", "rows", "seconds", "folder"), rows, about, {"studies": studies})
 
 
 def _find_studies() -> None:
@@ -114,7 +107,7 @@ def _find_studies() -> None:
 def _command(name: str, config: StudyOptions) -> str:
     """The command that makes this study again."""
     typed = ["nextlabel", "reproduce", name, "--seed", str(config.seed)]
-    if name in ("fig2", "guarantee", "features", "workers"):
+    if name in WITH_DATA:
         typed += ["--data", "DIR"]
     if config.quick:
         typed.append("--quick")

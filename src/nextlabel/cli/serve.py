@@ -8,23 +8,20 @@ import sys
 from contextlib import suppress
 from typing import Annotated
 
-import typer
-
-from nextlabel.cli.options import DB, Db, Host, LogLevel, Port, PublicUrl, whole
+from nextlabel.cli.options import DB, Db, Flag, Host, LogLevel, Port, PublicUrl, verb, whole
 from nextlabel.cli.output import say
 from nextlabel.errors import InputError
 from nextlabel.prose import without_passwords
 
 
+@verb()
 def serve(
     db: Db = DB,
     host: Host = None,
     port: Port = None,
-    processes: Annotated[
-        int | None, whole("--processes", "N", 1, "4", "Processes that answer requests. Default: 1.")
-    ] = None,
+    processes: Annotated[int | None, whole("N", 1, "4", "Processes that answer requests. Default: 1.")] = None,
     public_url: PublicUrl = None,
-    open_metrics: Annotated[bool, typer.Option("--open-metrics", help="Serve metrics without a token.")] = False,
+    open_metrics: Annotated[bool, Flag(None, "Serve metrics without a token.")] = False,
     log_level: LogLevel = None,
 ) -> None:
     """Run campaigns: HTTP API, workers' page and dashboard. Ctrl-C stops it without losing anything.

@@ -4,54 +4,43 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from time import perf_counter
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from nextlabel.cli.numbers import show_numbers
-from nextlabel.cli.options import (
-    JOBS,
-    EngineKind,
-    Jobs,
-    Json,
-    Out,
-    Prices,
-    Scheduler,
-    Seed,
-    engine_of,
-    refuse_idle,
-    text,
-    whole,
-)
-from nextlabel.cli.output import check_outputs, command_line, deliver, say, working
-from nextlabel.cli.problem_options import ProblemFlags, describe, problem_fields, takes_problem
+from nextlabel.cli.numbers import numbers_report
+from nextlabel.cli.options import EngineFlags, Flag, Prices, Seed, refuse_idle, verb, whole
+from nextlabel.cli.output import command_line, say, working
+from nextlabel.cli.problem_options import ProblemFlags, describe, problem_fields
 from nextlabel.errors import InputError
 from nextlabel.prose import counted
 
 if TYPE_CHECKING:
+    from nextlabel.reporting.report import Report
     from nextlabel.simulation.study import Study
 
 DEFAULT_POLICIES = ("auto", "okg", "uniform")
+#: Flags about questions with a choice.
+CHOICES = ("prices", "pending", "most_labels", "turn_away", "channels", "engine")
 CROWD_POLICIES = ("crowd", "crowd-uncertainty", "uniform")
 
 
-@takes_problem
+@verb(out=True)
 def simulate(
     flags: ProblemFlags,
+    engine: EngineFlags,
     context: typer.Context,
     policy: Annotated[
         list[str] | None,
-        text(
-            "--policy",
+        Flag(
             "NAME",
-            "A policy, or your own as module:Class; repeatable. Default: auto, okg, uniform; "
-            "with workers who differ crowd, crowd-uncertainty, uniform.",
+            "A policy, or your own as module:Class; repeatable. Default: auto, okg, uniform; with "
+            "workers who differ crowd, crowd-uncertainty, uniform.",
         ),
     ] = None,
     replications: Annotated[
         int | None,
         whole(
-            "--replications",
             "N",
             1,
             "1000",
@@ -59,55 +48,36 @@ def simulate(
         ),
     ] = None,
     seed: Seed = 0,
-    jobs: Jobs = JOBS,
-    engine: EngineKind = "local",
-    scheduler: Scheduler = None,
     pending: Annotated[
         Literal["wait", "discard"],
-        typer.Option(help="Labels in flight at the last arrival are waited for, or dropped as in the paper."),
+        Flag(None, "Labels in flight at the last arrival are waited for, or dropped as in the paper."),
     ] = "wait",
     prices: Prices = "scalar",
     most_labels: Annotated[
-        int | None, whole("--most-labels", "N", 1, "64", "Labels that one task can get at most. Default: chosen.")
+        int | None, whole("N", 1, "64", "Labels that one task can get at most. Default: chosen.")
     ] = None,
-    turn_away: Annotated[
-        bool, typer.Option("--turn-away", help="With workers who differ: a policy may give an arrival nothing.")
-    ] = False,
+    turn_away: Annotated[bool, Flag(None, "With workers who differ: a policy may give an arrival nothing.")] = False,
     channels: Annotated[
         Literal["known", "learnt"] | None,
-        typer.Option(
-            help="With workers who differ: policies know the workers, or learn them as labels come in. Default: known."
+        Flag(
+            None, "With workers who differ: policies know the workers, or learn them as labels come in. Default: known."
         ),
     ] = None,
-    out: Out = None,
-    as_json: Json = False,
-) -> None:
+) -> Report:
     """Compare policies on a problem: means, paired differences, and the gap to the bound."""
     started, begin = datetime.now(UTC), perf_counter()
-    where = engine_of(context, engine, jobs, scheduler)
-    read: list[dict[str, Any]] = []
     numbers = flags.read_numbers()
     if numbers is not None:
-        idle = ["out", "prices", "pending", "most_labels", "turn_away", "channels", "engine"]
-        refuse_idle(context, idle, "questions with a choice")
-        show_numbers(numbers, as_json, policies=tuple(policy or ()), replications=replications or 100, seed=seed)
-        return
+        refuse_idle(context, ["out", *CHOICES], "questions with a choice")
+        return numbers_report(numbers, policies=policy or (), replications=replications or 100, seed=seed)
     drawn = flags.read_drawn()
     if drawn is not None:
-        refuse_idle(
-            context, ["policy", "prices", "pending", "most_labels", "turn_away", "channels", "engine"],
-            "questions with a choice",
-        )  # fmt: skip
-        check_outputs(out)
+        refuse_idle(context, ["policy", *CHOICES], "questions with a choice")
         with working("Simulating") as progress:
             from nextlabel.simulation.answers import replay_report
 
-            many = replications or 8
-            report = replay_report(drawn.draw, [drawn.budget], many, seed, progress, title=drawn.title)
-        deliver(report, context, out=out, page=None, as_json=as_json)
-        return
-    problem = flags.read(read)
-    check_outputs(out)
+            return replay_report(drawn.draw, [drawn.budget], replications or 8, seed, progress, title=drawn.title)
+    problem, read = flags.read_all()
     if problem.budget < 1:
         raise InputError("budget is 0, so there is nothing to simulate.", "Give --budget 1 or more.")
     if problem.workers:
@@ -137,7 +107,7 @@ def simulate(
             policies,
             replications=count,
             seed=seed,
-            engine=where,
+            engine=engine.made(),
             pending=pending,
             bound=bound,
             most_labels=most_labels,
@@ -152,13 +122,12 @@ def simulate(
         "replications": study.replications, "seed": study.seed, "pending": study.pending, **run,
         "problem": problem_fields(problem), "read": read,
     }  # fmt: skip
-    about = {"command": command_line(context), "started": started, **run, "engine": engine, "jobs": jobs}
+    about = {"command": command_line(context), "started": started, **run, "engine": engine.engine, "jobs": engine.jobs}
     title = f"Simulation of {counted(study.replications, 'replication')}: {describe(problem, study.pending)}"
-    report = study_report(study, title, fields, {**about, "most_labels": most_labels})
-    deliver(report, context, out=out, page=None, as_json=as_json)
-    if problem.workers and not as_json:
+    if problem.workers:
         say(f"{_crowd_sentence(turn_away, channels)} {study.bound.assumes}")
     _warn(study)
+    return study_report(study, title, fields, {**about, "most_labels": most_labels})
 
 
 def _crowd_sentence(turn_away: bool, channels: str | None) -> str:

@@ -8,8 +8,8 @@ import time
 from contextlib import ExitStack, redirect_stderr, redirect_stdout
 from pathlib import Path
 
-from nextlabel.cli.options import Json
-from nextlabel.cli.output import answer, say
+from nextlabel.cli.options import verb
+from nextlabel.cli.output import Said, say
 from nextlabel.errors import NextlabelError
 
 #: Every computation on a problem so small that nothing but compiling takes time; names in braces are files.
@@ -53,7 +53,8 @@ supply = 8
 """
 
 
-def warm(as_json: Json = False) -> None:
+@verb()
+def warm() -> Said:
     """Compile all numerical code ahead, which takes minutes once: at the build of an image, or after an update.
 
     Compiled code is for this machine's processor. NUMBA_CACHE_DIR says where it is kept, and NUMBA_CPU_NAME=generic
@@ -79,7 +80,7 @@ def warm(as_json: Json = False) -> None:
             if code != 0:
                 raise NextlabelError(f"nextlabel {command} failed: {said.strip()}", "Report it with this sentence.")
     seconds = time.monotonic() - begun
-    answer(as_json, {"seconds": round(seconds, 1)}, f"Everything is compiled, after {seconds:.0f} seconds.")
+    return Said({"seconds": round(seconds, 1)}, f"Everything is compiled, after {seconds:.0f} seconds.")
 
 
 def _label() -> None:

@@ -69,19 +69,23 @@ def replace_surrogates(text: str) -> str:
 
 def page(
     template: str,
-    status: int = 200,
+    status: int | None = None,
     headers: Mapping[str, str] | None = None,
     media: bool = False,
     own_policy: Mapping[str, str] | None = None,
     **context: Any,
 ) -> HTMLResponse:
-    """A page; with ``media`` it may show pictures and play sounds from other sites, ``own_policy`` wins over ours."""
+    """A page; with ``media`` it may show pictures and play sounds from other sites, ``own_policy`` wins over ours.
+
+    One that tells of a ``problem`` has the status 422, unless another one is given.
+    """
     policy = {**POLICY, **(MEDIA if media else {}), **(own_policy or {})}
     safe = {
         "content-security-policy": "; ".join(f"{name} {value}" for name, value in policy.items()),
         "referrer-policy": REFERRER,
     }
-    return HTMLResponse(prefixed(render(template, **context)), status, {**safe, **(headers or {})})
+    code = status or (422 if context.get("problem") else 200)
+    return HTMLResponse(prefixed(render(template, **context)), code, {**safe, **(headers or {})})
 
 
 class Static(StaticFiles):

@@ -13,17 +13,19 @@ from __future__ import annotations
 import re
 import secrets
 import time
-from collections.abc import Callable, Coroutine
-from typing import Any
+from collections.abc import AsyncIterator, Callable, Coroutine
+from typing import Annotated, Any
 from urllib.parse import quote
 
 from anyio import to_thread
-from fastapi import APIRouter
+from fastapi import APIRouter, Depends
 from fastapi.routing import APIRoute
+from starlette.datastructures import FormData, UploadFile
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from nextlabel.campaign.records import AccessToken, Session
+from nextlabel.campaign.rows import CampaignRow
 from nextlabel.errors import InputError, NotAllowedError, NotFoundError
 from nextlabel.service.access import AccessCache, hashed
 from nextlabel.service.app_state import app_state
@@ -32,7 +34,7 @@ from nextlabel.service.limits import address_of
 from nextlabel.service.middleware import principal_of, request_context
 from nextlabel.service.problem_details import problem_response, problem_type
 from nextlabel.store.sql import SqlStore
-from nextlabel.web.dashboard.formatting import sentence
+from nextlabel.web.dashboard.formatting import sentence, title_of
 from nextlabel.web.render import check_origin, page
 
 #: Addresses that do not need a session.
@@ -76,6 +78,33 @@ class GuardedRoute(APIRoute):
                 return await to_thread.run_sync(again, f"{sentence(error.message)} {error.hint}".strip())
 
         return guarded
+
+
+async def _sent(request: Request) -> AsyncIterator[FormData]:
+    async with request.form(max_files=1) as form:
+        yield form
+
+
+#: What a browser sent; its file is closed when the request is answered.
+Form = Annotated[FormData, Depends(_sent)]
+
+
+def texts_of(form: FormData) -> dict[str, str]:
+    """The fields of a form but for its file."""
+    return {name: value for name, value in form.items() if isinstance(value, str)}
+
+
+def file_of(form: FormData, hint: str) -> tuple[UploadFile, str]:
+    """The file of a form, and its name."""
+    given = form.get("file")
+    if not isinstance(given, UploadFile) or not given.filename:
+        raise InputError("no file was chosen.", hint)
+    return given, given.filename
+
+
+def campaign_page(template: str, request: Request, row: CampaignRow, **context: Any) -> Response:
+    """A page about a campaign."""
+    return page(f"dashboard/{template}.html", row=row, title=title_of(row), rights=rights_of(request), **context)
 
 
 def when_refused(request: Request, again: Callable[[str], Response]) -> None:
@@ -182,12 +211,11 @@ async def sign_in_page(request: Request) -> Response:
 
 
 @router.post("/sign-in")
-async def sign_in(request: Request) -> Response:
+def sign_in(request: Request, form: Form) -> Response:
     """Check the token and sign the browser in."""
-    form = await request.form()
     token, back = str(form.get("token", "")).strip(), local_path(str(form.get("next", "/")))
     response = RedirectResponse(back, 303)
-    known = await to_thread.run_sync(sessions_of(request).sign_in, token, response)
+    known = sessions_of(request).sign_in(token, response)
     if known is None:
         app_state(request).limits.failed_sign_in(address_of(request.scope))
         return _form(back, "This token is unknown, or was revoked. The command nextlabel token create makes one.", 403)
@@ -196,12 +224,12 @@ async def sign_in(request: Request) -> Response:
 
 
 @router.post("/sign-out")
-async def sign_out(request: Request) -> Response:
+def sign_out(request: Request) -> Response:
     """Sign the browser out."""
     response = RedirectResponse("/sign-in", 303)
-    await to_thread.run_sync(sessions_of(request).sign_out, request, response)
+    sessions_of(request).sign_out(request, response)
     return response
 
 
-def _form(back: str, problem: str = "", status: int = 200) -> Response:
+def _form(back: str, problem: str = "", status: int | None = None) -> Response:
     return page("dashboard/sign_in.html", status, back=local_path(back), problem=problem)

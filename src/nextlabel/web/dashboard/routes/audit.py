@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from anyio import to_thread
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
@@ -11,12 +10,11 @@ from nextlabel.errors import InputError, NextlabelError, NotAllowedError, NotFou
 from nextlabel.service.app_state import link_base, link_warning
 from nextlabel.service.auth import CampaignId
 from nextlabel.service.links import link_url, revoke_links
-from nextlabel.web.dashboard.access import GuardedRoute, rights_of
-from nextlabel.web.dashboard.formatting import sentence, title_of
+from nextlabel.web.dashboard.access import Form, GuardedRoute, campaign_page, rights_of
+from nextlabel.web.dashboard.formatting import sentence
 from nextlabel.web.dashboard.routes.campaign import fields_of
 from nextlabel.web.dashboard.setting_form import read_whole
 from nextlabel.web.dashboard.state import dashboard_state
-from nextlabel.web.render import page
 
 router = APIRouter(route_class=GuardedRoute, include_in_schema=False)
 
@@ -28,35 +26,30 @@ def audit_page(campaign: CampaignId, request: Request) -> Response:
 
 
 @router.post("/campaigns/{campaign}/audit")
-async def change_audit(campaign: CampaignId, request: Request) -> Response:
+def change_audit(campaign: CampaignId, request: Request, form: Form) -> Response:
     """Draw items, or take an answer."""
-    form = {name: str(value) for name, value in (await request.form()).items()}
-    return await to_thread.run_sync(_change, request, campaign, form)
-
-
-def _change(request: Request, id: str, form: dict[str, str]) -> Response:
-    service = dashboard_state(request).app.campaign_service
+    id, service = campaign, dashboard_state(request).app.campaign_service
     asked = service.guarantees if service.store.row(id).rules.guarantee else service.audits
     try:
         if ("items" in form or "revoke" in form) and not rights_of(request).changes:
             raise NotAllowedError("only a requester draws items.", "Sign in with the token of a requester.")
         if "items" in form:
-            service.audits.draw(id, read_whole(form["items"], "the number of items"))
+            service.audits.draw(id, read_whole(str(form["items"]), "the number of items"))
         elif "revoke" in form:
             revoke_links(service.store, id, [], join=False, audit=True)
             dashboard_state(request).app.access.read()
         elif "task" in form:
-            asked.answer(id, {form["task"]: form.get("label", "")})
+            asked.answer(id, {str(form["task"]): str(form.get("label", ""))})
         else:
             raise InputError("the form does not say what to do.", "Use one of its buttons.")
     except (NotFoundError, NotAllowedError):
         raise
     except NextlabelError as error:
-        return _page(request, id, f"{sentence(error.message)} {error.hint}", 422)
+        return _page(request, id, f"{sentence(error.message)} {error.hint}")
     return RedirectResponse(f"/campaigns/{id}/audit", 303)
 
 
-def _page(request: Request, id: str, problem: str = "", status: int = 200) -> Response:
+def _page(request: Request, id: str, problem: str = "") -> Response:
     dashboard = dashboard_state(request)
     row, service = dashboard.store.row(id), dashboard.app.campaign_service
     promised = bool(row.rules.guarantee)
@@ -64,8 +57,8 @@ def _page(request: Request, id: str, problem: str = "", status: int = 200) -> Re
     rights, base = rights_of(request), link_base(request)
     token = dashboard.app.links.audit_token(id, 0 if promised else len(items)) if rights.changes and items else ""
     following = next((one for one in items if one.label is None), None)
-    return page(
-        "dashboard/audit.html", status, row=row, title=title_of(row), rights=rights, problem=problem,
+    return campaign_page(
+        "audit", request, row, problem=problem,
         standing=service.guarantees.status(id) if promised else None,
         link=link_url(base, token) if token else "", warning=link_warning(base),
         drawn=len(items), answered=sum(one.label is not None for one in items), item=following,

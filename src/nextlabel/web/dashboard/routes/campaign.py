@@ -12,10 +12,9 @@ from urllib.parse import urlencode
 
 from anyio import to_thread
 from fastapi import APIRouter, Path, Query, Request
-from starlette.datastructures import UploadFile
 from starlette.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
 
-from nextlabel.campaign.commands import SAMPLE, Commands
+from nextlabel.campaign.commands import SAMPLE
 from nextlabel.campaign.replies import Added
 from nextlabel.campaign.results import results_of
 from nextlabel.campaign.rows import CampaignRow
@@ -35,10 +34,11 @@ from nextlabel.service.middleware import principal_of
 from nextlabel.service.models import LabelsQuery, ResultsQuery, WorkersQuery
 from nextlabel.service.openapi import api_view
 from nextlabel.service.prefix import prefixed
-from nextlabel.service.routes.campaigns import current_row, row_after
+from nextlabel.service.routes.campaigns import current_row
 from nextlabel.service.routes.results import FileFormat, labels, results
 from nextlabel.service.routes.workers import show_workers
-from nextlabel.web.dashboard.access import GuardedRoute, rights_of, when_refused
+from nextlabel.web.dashboard.access import Form, GuardedRoute, file_of, rights_of, texts_of, when_refused
+from nextlabel.web.dashboard.access import campaign_page as about_campaign
 from nextlabel.web.dashboard.formatting import plural, reason_of, title_of
 from nextlabel.web.dashboard.routes.create import read_items
 from nextlabel.web.dashboard.setting_form import (
@@ -181,7 +181,6 @@ def campaign_page_response(
     rights: Rights,
     before: int | None = None,
     problem: str = "",
-    status: int = 200,
     done: str = "",
 ) -> Response:
     """The page of a campaign, with a message about a problem or about what was done if there is one."""
@@ -192,7 +191,7 @@ def campaign_page_response(
     settings = [setting_field(name, text) for name, text in current(row, campaign_terms(row)).items()]
     disabled = [one for one in dashboard.app.webhooks.of(row.id) if one.disabled] if rights.changes else []
     return page(
-        "dashboard/campaign.html", status, parts=parts, charts=charts, seen=seen, problem=problem, done=done,
+        "dashboard/campaign.html", parts=parts, charts=charts, seen=seen, problem=problem, done=done,
         disabled_webhooks=disabled, settings=settings, **view,
     )  # fmt: skip
 
@@ -238,33 +237,29 @@ def _seen(version: str, hashes: dict[str, str]) -> str:
     return version + "~" + ",".join(f"{name}:{hash}" for name, hash in hashes.items())
 
 
-@router.get("/campaigns/{campaign}/tasks/{number}")
-def task_page(campaign: CampaignId, number: TaskNumber, request: Request) -> Response:
-    """The task, the current belief, the labels by worker, and the form that sets its answer."""
-    return _task_page(request, campaign, number)
-
-
 @router.post("/campaigns/{campaign}/tasks/{number}")
-async def adjudicate(campaign: CampaignId, number: TaskNumber, request: Request) -> Response:
+def adjudicate(campaign: CampaignId, number: TaskNumber, request: Request, form: Form) -> Response:
     """Set the answer of the task, or take it back; ``back`` asks for the campaign's page."""
-    form = await request.form()
-    label, back = form.get("label"), "" if form.get("back") == "campaign" else f"/tasks/{number}"
-    return await to_thread.run_sync(_adjudicate, request, campaign, number, None if label is None else str(label), back)
-
-
-def _adjudicate(request: Request, id: str, number: int, label: str | None, back: str) -> Response:
     service = dashboard_state(request).app.campaign_service
-    task = service.store.tasks_by_number(id, [number]).get(number)
-    when_refused(request, lambda problem: _task_page(request, id, number, problem, 422))
-    if task is not None and label is None:
-        service.undo_adjudication(id, [task.key])
+    task = service.store.tasks_by_number(campaign, [number]).get(number)
+    when_refused(request, lambda problem: task_page(campaign, number, request, problem))
+    if task is not None and "label" not in form:
+        service.undo_adjudication(campaign, [task.key])
     elif task is not None:
-        service.adjudicate(id, {task.key: label})
-    return RedirectResponse(f"/campaigns/{id}{back or '#h-hard'}", 303)
+        service.adjudicate(campaign, {task.key: str(form["label"])})
+    back = "#h-hard" if form.get("back") == "campaign" else f"/tasks/{number}"
+    return RedirectResponse(f"/campaigns/{campaign}{back}", 303)
 
 
-def _task_page(request: Request, campaign: str, number: int, problem: str = "", status: int = 200) -> Response:
-    dashboard, id = dashboard_state(request), campaign
+@router.get("/campaigns/{campaign}/tasks/{number}")
+def show_task(campaign: CampaignId, number: TaskNumber, request: Request) -> Response:
+    """The task, the current belief, the labels by worker, and the form that sets its answer."""
+    return task_page(campaign, number, request)
+
+
+def task_page(id: str, number: int, request: Request, problem: str = "") -> Response:
+    """The page of a task."""
+    dashboard = dashboard_state(request)
     row = dashboard.store.row(id)
     task = dashboard.store.tasks_by_number(id, [number]).get(number)
     if task is None:
@@ -275,23 +270,12 @@ def _task_page(request: Request, campaign: str, number: int, problem: str = "", 
     final = dashboard.app.campaign_service.guarantees.final(row)
     result = results_of(row, classes, [task], beliefs, final)[0]
     shown = shown_payload(row.config.show, task.payload)
-    return page(
-        "dashboard/task.html",
-        status,
-        problem=problem,
-        rights=rights_of(request),
-        title=title_of(row),
-        row=row,
-        task=task,
-        fields=fields_of(shown),
-        hidden=fields_of({name: task.payload[name] for name in task.payload if name not in shown})
-        if isinstance(task.payload, dict)
-        else [],
-        result=result,
-        beliefs=[(name, p, result.counts[name]) for name, p in result.probabilities.items()],
-        leases=dashboard.store.leases(id, [number]),
-        dropped_models=row.rules.dropped_models,
-    )
+    rest = {n: task.payload[n] for n in task.payload if n not in shown} if isinstance(task.payload, dict) else {}
+    return about_campaign(
+        "task", request, row, problem=problem, task=task, fields=fields_of(shown), hidden=fields_of(rest),
+        result=result, beliefs=[(name, p, result.counts[name]) for name, p in result.probabilities.items()],
+        leases=dashboard.store.leases(id, [number]), dropped_models=row.rules.dropped_models,
+    )  # fmt: skip
 
 
 def fields_of(payload: Any) -> list[tuple[str, str]]:
@@ -330,19 +314,14 @@ def worker_record(campaign: CampaignId, request: Request, name: str = "") -> Res
 
 
 @router.post("/campaigns/{campaign}/worker")
-async def change_worker(campaign: CampaignId, request: Request) -> Response:
+def change_worker(campaign: CampaignId, request: Request, form: Form) -> Response:
     """Carry out what the requester chose."""
-    form = {name: str(value) for name, value in (await request.form()).items()}
-    return await to_thread.run_sync(_change_worker, request, campaign, form)
-
-
-def _change_worker(request: Request, id: str, form: dict[str, str]) -> Response:
-    name, action, reason = form.get("name", ""), form.get("action", ""), form.get("reason", "")
-    when_refused(request, lambda problem: _worker_page(request, id, name, problem, status=422))
-    done = _carry_out(dashboard_state(request).app.campaign_service, id, name, action, reason)
+    name, action, reason = (str(form.get(one, "")) for one in ("name", "action", "reason"))
+    when_refused(request, lambda problem: _worker_page(request, campaign, name, problem))
+    done = _carry_out(dashboard_state(request).app.campaign_service, campaign, name, action, reason)
     if form.get("back") == "campaign" or action == "erase":
-        return RedirectResponse(f"/campaigns/{id}", 303)
-    return RedirectResponse(f"/campaigns/{id}/worker?{urlencode({'name': name, **done})}", 303)
+        return RedirectResponse(f"/campaigns/{campaign}", 303)
+    return RedirectResponse(f"/campaigns/{campaign}/worker?{urlencode({'name': name, **done})}", 303)
 
 
 def _carry_out(service: CampaignService, id: str, name: str, action: str, reason: str) -> dict[str, int]:
@@ -363,9 +342,7 @@ def _carry_out(service: CampaignService, id: str, name: str, action: str, reason
     raise InputError("the form does not say what to do.", "Use one of its buttons.")
 
 
-def _worker_page(
-    request: Request, id: str, name: str, problem: str = "", done: str = "", status: int = 200
-) -> Response:
+def _worker_page(request: Request, id: str, name: str, problem: str = "", done: str = "") -> Response:
     dashboard = dashboard_state(request)
     row, reports = dashboard.store.row(id), dashboard.app.campaign_service.worker_reports
     skill = reports.skills(id).get(name)
@@ -374,71 +351,66 @@ def _worker_page(
         report = None if found is None else report_of(found, row.config.pay_per_label, skill)
     if report is None:
         raise NotFoundError(f"{name[:60]!r} has had no item of this campaign.", "Go back to the campaign.")
-    return page(
-        "dashboard/worker.html", status, row=row, title=title_of(row), worker=report, rights=rights_of(request),
-        problem=problem, done=done, meaning=STANDINGS[report.standing],
-        comments=comment_lines(dashboard.store, row, name, COMMENTS_SHOWN),
-    )  # fmt: skip
+    comments = comment_lines(dashboard.store, row, name, COMMENTS_SHOWN)
+    told = {"problem": problem, "done": done, "meaning": STANDINGS[report.standing], "comments": comments}
+    return about_campaign("worker", request, row, worker=report, **told)
 
 
 @router.post("/campaigns/{campaign}/pause")
-async def pause(campaign: CampaignId, request: Request) -> Response:
+def pause(campaign: CampaignId, request: Request) -> Response:
     """Grant no new leases."""
-    return await _run(request, campaign, Commands.pause)
+    return _changed(request, campaign, lambda service, row: service.pause(campaign))
 
 
 @router.post("/campaigns/{campaign}/resume")
-async def resume(campaign: CampaignId, request: Request) -> Response:
+def resume(campaign: CampaignId, request: Request) -> Response:
     """Grant leases again."""
-    return await _run(request, campaign, Commands.resume)
+    return _changed(request, campaign, lambda service, row: service.resume(campaign))
 
 
 @router.post("/campaigns/{campaign}/settings")
-async def settings(campaign: CampaignId, request: Request) -> Response:
+def settings(campaign: CampaignId, request: Request, form: Form) -> Response:
     """Change settings; fields left as they were shown change nothing."""
-    fields = {name: str(value).strip() for name, value in (await request.form()).items()}
-    row = await _begin(request, campaign)
-    changes = changed_settings(current(row, campaign_terms(row)), fields)
-    return await _run(request, campaign, lambda commands: commands.change(**changes))
+
+    def change(service: CampaignService, row: CampaignRow) -> None:
+        changes = changed_settings(current(row, campaign_terms(row)), texts_of(form))
+        service.change(campaign, changes)
+
+    return _changed(request, campaign, change)
 
 
-async def _begin(request: Request, campaign: str) -> CampaignRow:
-    """The campaign, on whose page a refusal is told."""
+def _changed(
+    request: Request, campaign: str, change: Callable[[CampaignService, CampaignRow], object], part: str = ""
+) -> Response:
+    """The campaign's page after a change, which also tells of a refusal."""
     dashboard, rights = dashboard_state(request), rights_of(request)
 
     def again(problem: str) -> Response:
-        return campaign_page_response(dashboard, dashboard.store.row(campaign), rights, None, problem, 422)
+        return campaign_page_response(dashboard, dashboard.store.row(campaign), rights, None, problem)
 
     when_refused(request, again)
-    return await to_thread.run_sync(dashboard.store.row, campaign)
-
-
-async def _run(request: Request, campaign: str, command: Callable[[Commands], None]) -> Response:
-    await _begin(request, campaign)
-    await row_after(app_state(request), campaign, command)
-    return RedirectResponse(f"/campaigns/{campaign}", 303)
+    done = change(dashboard.app.campaign_service, dashboard.store.row(campaign))
+    query = f"?{urlencode(done)}" if isinstance(done, dict) else ""
+    return RedirectResponse(f"/campaigns/{campaign}{query}{part}", 303)
 
 
 @router.post("/campaigns/{campaign}/guarantee")
-async def change_guarantee(campaign: CampaignId, request: Request) -> Response:
+def change_guarantee(campaign: CampaignId, request: Request, form: Form) -> Response:
     """Freeze the labels and draw, draw the next look, or reopen the labels."""
-    await _begin(request, campaign)
-    form = {name: str(value).strip() for name, value in (await request.form()).items()}
-    return await to_thread.run_sync(_change_guarantee, request, campaign, form)
 
+    def change(service: CampaignService, row: CampaignRow) -> None:
+        does, given = form.get("do"), str(form.get("audits", "")).split(",")
+        if does == "freeze":
+            audits = [read_whole(part, "the number of items") for part in given if part.strip()]
+            service.guarantees.freeze(campaign, audits or None, str(form.get("of", "")).strip() or None)
+        elif does == "look":
+            service.guarantees.next_look(campaign)
+        elif does == "reopen":
+            service.guarantees.reopen(campaign)
+        else:
+            raise InputError("the form does not say what to do.", "Use one of its buttons.")
 
-def _change_guarantee(request: Request, id: str, form: dict[str, str]) -> Response:
-    guarantees, does = dashboard_state(request).app.campaign_service.guarantees, form.get("do")
-    if does == "freeze":
-        audits = [read_whole(part, "the number of items") for part in form.get("audits", "").split(",") if part.strip()]
-        guarantees.freeze(id, audits or None, form.get("of") or None)
-    elif does == "look":
-        guarantees.next_look(id)
-    elif does == "reopen":
-        guarantees.reopen(id)
-    else:
-        raise InputError("the form does not say what to do.", "Use one of its buttons.")
-    return RedirectResponse(f"/campaigns/{id}", 303)
+    return _changed(request, campaign, change)
 
 
 @router.get("/campaigns/{campaign}/guarantee.json")
@@ -451,81 +423,62 @@ def download_record(campaign: CampaignId, request: Request) -> Response:
 @router.get("/campaigns/{campaign}/delete")
 def delete_page(campaign: CampaignId, request: Request) -> Response:
     """What will be gone, and the field to confirm it."""
-    return _delete_page(request, campaign)
+    return about_campaign("delete", request, dashboard_state(request).store.row(campaign), problem="")
 
 
 @router.post("/campaigns/{campaign}/delete")
-async def delete(campaign: CampaignId, request: Request) -> Response:
+def delete(campaign: CampaignId, request: Request, form: Form) -> Response:
     """Delete the campaign, if its id was typed."""
-    typed = str((await request.form()).get("typed", "")).strip()
-    return await to_thread.run_sync(_delete, request, campaign, typed)
-
-
-def _delete(request: Request, id: str, typed: str) -> Response:
-    if typed != id:
-        return _delete_page(
-            request, id, f"“{typed[:60]}” is not the campaign’s id: nothing was deleted. Type {id}.", 422
-        )
-    dashboard_state(request).app.campaign_service.deletions.begin(id)
+    typed, dashboard = str(form.get("typed", "")).strip(), dashboard_state(request)
+    if typed != campaign:
+        problem = f"“{typed[:60]}” is not the campaign’s id: nothing was deleted. Type {campaign}."
+        return about_campaign("delete", request, dashboard.store.row(campaign), problem=problem)
+    dashboard.app.campaign_service.deletions.begin(campaign)
     return RedirectResponse("/", 303)
 
 
-def _delete_page(request: Request, id: str, problem: str = "", status: int = 200) -> Response:
-    row = dashboard_state(request).store.row(id)
-    return page("dashboard/delete.html", status, row=row, title=title_of(row), problem=problem)
-
-
 @router.post("/campaigns/{campaign}/items")
-async def add_items(campaign: CampaignId, request: Request) -> Response:
+def add_items(campaign: CampaignId, request: Request, form: Form) -> Response:
     """Add items of a file, or the known answers of items that are there."""
-    row = await _begin(request, campaign)
-    async with request.form(max_files=1) as form:
-        given, ids = form.get("file"), str(form.get("id_column", "")).strip()
-        if not isinstance(given, UploadFile) or not given.filename:
-            raise InputError("no file was chosen.", "Choose one with a header.")
-        name, service_ = given.filename, app_state(request).campaign_service
-        plain = await to_thread.run_sync(delimited, given.file, name)
 
-        def add() -> dict[str, int]:
-            if "answers" in form:
-                known: dict[str, str] = {}
-                for one in read_predictions(TaskReader(plain, name, "csv").rows(), row.config.labels, ids or None):
-                    answer = row.config.labels[one.label]
-                    if known.setdefault(one.task, answer) != answer:
-                        raise InputError(f"there are two answers to {one.task[:60]!r}.", "Give each item one.")
-                return {"known_answers": service_.set_gold(campaign, known)}
-            added = service_.add_checked(campaign, read_items(row.config, plain, ids))
-            return {"added": added.added, "known": added.known, "alike": added.alike}
+    def add(service: CampaignService, row: CampaignRow) -> dict[str, int]:
+        given, name = file_of(form, "Choose one with a header.")
+        ids, plain = str(form.get("id_column", "")).strip(), delimited(given.file, name)
+        if "answers" in form:
+            known: dict[str, str] = {}
+            for one in read_predictions(TaskReader(plain, name, "csv").rows(), row.config.labels, ids or None):
+                answer = row.config.labels[one.label]
+                if known.setdefault(one.task, answer) != answer:
+                    raise InputError(f"there are two answers to {one.task[:60]!r}.", "Give each item one.")
+            return {"known_answers": service.set_gold(campaign, known)}
+        added = service.add_checked(campaign, read_items(row.config, plain, ids))
+        return {"added": added.added, "known": added.known, "alike": added.alike}
 
-        done = await to_thread.run_sync(add)
-    return RedirectResponse(f"/campaigns/{campaign}?{urlencode(done)}", 303)
+    return _changed(request, campaign, add)
 
 
 @router.post("/campaigns/{campaign}/predictions")
-async def predictions(campaign: CampaignId, request: Request) -> Response:
+def predictions(campaign: CampaignId, request: Request, form: Form) -> Response:
     """Add what a model predicts."""
-    await _begin(request, campaign)
-    async with request.form(max_files=1) as form:
-        given, model, price = form.get("file"), str(form.get("model", "")), _cost(str(form.get("cost", "")))
-        if not isinstance(given, UploadFile) or not given.filename:
-            raise InputError("no file was chosen.", "Choose one with the columns task and label.")
-        kind = uploaded_format(given.file, given.filename)
-        rows, add = TaskReader(given.file, given.filename, kind), app_state(request).campaign_service.add_predictions
-        await to_thread.run_sync(lambda: add(campaign, model, rows.rows(), price))
-    return RedirectResponse(f"/campaigns/{campaign}#h-workers", 303)
+
+    def add(service: CampaignService, row: CampaignRow) -> None:
+        price = _cost(str(form.get("cost", "")))
+        given, name = file_of(form, "Choose one with the columns task and label.")
+        rows = TaskReader(given.file, name, uploaded_format(given.file, name))
+        service.add_predictions(campaign, str(form.get("model", "")), rows.rows(), price)
+
+    return _changed(request, campaign, add, "#h-workers")
 
 
 @router.post("/campaigns/{campaign}/features")
-async def features(campaign: CampaignId, request: Request) -> Response:
+def features(campaign: CampaignId, request: Request, form: Form) -> Response:
     """Add features of the items."""
-    await _begin(request, campaign)
-    async with request.form(max_files=1) as form:
-        given = form.get("file")
-        if not isinstance(given, UploadFile) or not given.filename:
-            raise InputError("no file was chosen.", "Choose one with a column task and columns of features.")
-        add, again = app_state(request).campaign_service.add_features, bool(form.get("replace"))
-        await to_thread.run_sync(add, campaign, given.file, again)
-    return RedirectResponse(f"/campaigns/{campaign}#log", 303)
+
+    def add(service: CampaignService, row: CampaignRow) -> None:
+        given, _ = file_of(form, "Choose one with a column task and columns of features.")
+        service.add_features(campaign, given.file, bool(form.get("replace")))
+
+    return _changed(request, campaign, add, "#log")
 
 
 def _cost(text: str) -> float:
@@ -542,37 +495,29 @@ def edit_page(campaign: CampaignId, request: Request, saved: str = "") -> Respon
 
 
 @router.post("/campaigns/{campaign}/edit")
-async def edit(campaign: CampaignId, request: Request) -> Response:
+def edit(campaign: CampaignId, request: Request, sent: Form) -> Response:
     """Save the changes, or show what the instructions will look like."""
-    form = await request.form(max_files=0)
-    fields = {name: value for name, value in form.items() if isinstance(value, str)}
-    shown = [str(value) for value in form.getlist("shown")]
-    return await to_thread.run_sync(_save, request, campaign, fields, shown)
-
-
-def _save(request: Request, id: str, fields: dict[str, str], shown: list[str]) -> Response:
-    dashboard = dashboard_state(request)
-    row = dashboard.store.row(id)
-    form = PageForm.read(fields, shown, len(row.config.labels))
-    if fields.get("action") == "preview":
-        return _edit_page(request, id, form)
-    columns = columns_to_show(row.config, [task.payload for task in dashboard.store.tasks(id, limit=SAMPLE)])
-    when_refused(request, lambda problem: _edit_page(request, id, form, problem, status=422))
-    dashboard.app.campaign_service.change(id, form.changes(row, columns))
-    return RedirectResponse(f"/campaigns/{id}/edit?saved=1", 303)
+    dashboard, shown = dashboard_state(request), [str(value) for value in sent.getlist("shown")]
+    row = dashboard.store.row(campaign)
+    form = PageForm.read(texts_of(sent), shown, len(row.config.labels))
+    if sent.get("action") == "preview":
+        return _edit_page(request, campaign, form)
+    columns = columns_to_show(row.config, [task.payload for task in dashboard.store.tasks(campaign, limit=SAMPLE)])
+    when_refused(request, lambda problem: _edit_page(request, campaign, form, problem))
+    dashboard.app.campaign_service.change(campaign, form.changes(row, columns))
+    return RedirectResponse(f"/campaigns/{campaign}/edit?saved=1", 303)
 
 
 def _edit_page(
-    request: Request, id: str, form: PageForm | None = None, problem: str = "", saved: bool = False, status: int = 200
+    request: Request, id: str, form: PageForm | None = None, problem: str = "", saved: bool = False
 ) -> Response:
     dashboard = dashboard_state(request)
     row = dashboard.store.row(id)
     columns = columns_to_show(row.config, [task.payload for task in dashboard.store.tasks(id, limit=SAMPLE)])
     shown = PageForm.of(row, columns) if form is None else form
-    return page(
-        "dashboard/edit.html", status, row=row, title=title_of(row), form=shown, columns=columns, problem=problem,
-        saved=saved, unsaved=form is not None, preview=safe_html(shown.texts.get("instructions", "")),
-        personal=looks_personal,
+    return about_campaign(
+        "edit", request, row, form=shown, columns=columns, problem=problem, saved=saved, unsaved=form is not None,
+        preview=safe_html(shown.texts.get("instructions", "")), personal=looks_personal,
     )  # fmt: skip
 
 

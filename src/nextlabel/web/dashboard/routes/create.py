@@ -11,7 +11,6 @@ from typing import IO, Annotated, Any, Literal
 
 from anyio import to_thread
 from fastapi import APIRouter, Query, Request
-from starlette.datastructures import UploadFile
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from nextlabel.campaign.declaration import MOST_ANSWERS, declared
@@ -31,7 +30,7 @@ from nextlabel.service.access import campaign_in
 from nextlabel.service.app_state import app_state
 from nextlabel.service.background import in_background
 from nextlabel.service.middleware import principal_of, request_context
-from nextlabel.web.dashboard.access import GuardedRoute, when_refused
+from nextlabel.web.dashboard.access import Form, GuardedRoute, file_of, when_refused
 from nextlabel.web.dashboard.forecasts import ACCURACY, BudgetCurve
 from nextlabel.web.dashboard.setting_form import SettingField, offered, read_setting, setting_field
 from nextlabel.web.dashboard.state import DashboardState, UploadedFile, dashboard_state
@@ -62,15 +61,11 @@ async def choose_file(request: Request) -> Response:
 
 
 @router.post("/new")
-async def take_file(request: Request) -> Response:
+def take_file(request: Request, form: Form) -> Response:
     """Read the file and keep it."""
-    when_refused(request, lambda problem: _first(request, problem, 422))
-    async with request.form(max_files=1) as form:
-        given = form.get("file")
-        if not isinstance(given, UploadFile) or not given.filename:
-            raise InputError("no file was chosen.", "Choose a CSV file with a header.")
-        keep, file = dashboard_state(request).uploads.keep, given.file
-        upload = await to_thread.run_sync(keep, file, given.filename)
+    when_refused(request, lambda problem: _first(request, problem))
+    given, name = file_of(form, "Choose a CSV file with a header.")
+    upload = dashboard_state(request).uploads.keep(given.file, name)
     return RedirectResponse(f"/new/{upload.id}", 303)
 
 
@@ -86,19 +81,16 @@ def describe(upload: str, request: Request, curve: str = "") -> Response:
         try:
             known = dashboard.curves.ask(kept.rows, 2, scores).result(CURVE_WAIT_S)
         except TimeoutError:
-            return _page(kept, form, None, "The curve is still being computed. Load this page again in a moment.")
+            return _page(kept, form, None, "The curve is still being computed. Load this page again in a moment.", 200)
     return _page(kept, form, known)
 
 
 @router.post("/new/{upload}")
-async def create(upload: str, request: Request) -> Response:
+def create(upload: str, request: Request, sent: Form) -> Response:
     """Create the campaign, with all its tasks or not at all."""
-    dashboard = dashboard_state(request)
-    sent = await request.form()
-    form = CampaignForm.read(dict(sent), [str(name) for name in sent.getlist("shown")])
-    kept = await to_thread.run_sync(dashboard.uploads.find, upload)
-
-    token = principal_of(request).token
+    dashboard, token = dashboard_state(request), principal_of(request).token
+    form = CampaignForm.read(sent, [str(name) for name in sent.getlist("shown")])
+    kept = dashboard.uploads.find(upload)
     owner = "" if token is None else token.owner
 
     def run(progress: Progress) -> str:
@@ -108,8 +100,8 @@ async def create(upload: str, request: Request) -> Response:
         dashboard.uploads.drop(kept)
         return _made(made.id, added.known, added.alike)
 
-    when_refused(request, lambda problem: _page(kept, form, None, problem, 422))
-    begun = await to_thread.run_sync(in_background, run)
+    when_refused(request, lambda problem: _page(kept, form, None, problem))
+    begun = in_background(run)
     if isinstance(begun, ImportRow):
         request_context(request).created = begun.campaign
         return RedirectResponse(f"/new/{kept.id}/import/{begun.id}", 303)
@@ -153,15 +145,7 @@ async def curve(
     if not done:
         return Response(status_code=202)
     found: BudgetCurve = future.result()
-    return JSONResponse(
-        {
-            "budgets": found.budgets,
-            "expected": found.expected,
-            "most": found.most,
-            "scaled": found.scaled,
-            "why": found.why,
-        }
-    )
+    return JSONResponse({name: getattr(found, name) for name in ("budgets", "expected", "most", "scaled", "why")})
 
 
 def _made(campaign: str, known: int, alike: int) -> str:
@@ -183,18 +167,17 @@ def _scores(dashboard: DashboardState, upload: UploadedFile, column: str) -> lis
     return [score for score in found if 0 <= score <= 1]
 
 
-def _first(request: Request, problem: str = "", status: int = 200) -> Response:
+def _first(request: Request, problem: str = "") -> Response:
     most = app_state(request).settings.max_upload_bytes  # as ``service.middleware`` allows at this address
-    return page("dashboard/new_file.html", status, problem=problem, most=most)
+    return page("dashboard/new_file.html", problem=problem, most=most)
 
 
 def _page(
-    upload: UploadedFile, form: CampaignForm, known: BudgetCurve | None, problem: str = "", status: int = 200
+    upload: UploadedFile, form: CampaignForm, known: BudgetCurve | None, problem: str = "", status: int | None = None
 ) -> Response:
     return page(
-        "dashboard/new.html", status, upload=upload, form=form, curve=known, problem=problem,
-        personal=looks_personal,
-    )  # fmt: skip
+        "dashboard/new.html", status, upload=upload, form=form, curve=known, problem=problem, personal=looks_personal
+    )
 
 
 @dataclass(frozen=True, slots=True)

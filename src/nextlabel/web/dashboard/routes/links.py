@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from io import BytesIO
 from typing import Annotated
 
-from anyio import to_thread
+from anyio import from_thread
 from fastapi import APIRouter, Query, Request
-from starlette.datastructures import FormData, UploadFile
+from starlette.datastructures import UploadFile
 from starlette.responses import RedirectResponse, Response
 
 from nextlabel.campaign.replies import Added
@@ -23,10 +23,8 @@ from nextlabel.service.auth import CampaignId
 from nextlabel.service.links import link_url, revoke_links
 from nextlabel.service.routes.platforms import bonus_file, hook_url
 from nextlabel.service.webhooks import WebhookSender, checked_address, send_trial
-from nextlabel.web.dashboard.access import GuardedRoute, when_refused
-from nextlabel.web.dashboard.formatting import title_of
+from nextlabel.web.dashboard.access import Form, GuardedRoute, campaign_page, when_refused
 from nextlabel.web.dashboard.state import dashboard_state
-from nextlabel.web.render import page
 
 router = APIRouter(route_class=GuardedRoute, include_in_schema=False)
 
@@ -45,23 +43,22 @@ def links_page(campaign: CampaignId, request: Request, made: str = "", known: Co
 
 
 @router.post("/campaigns/{campaign}/links")
-async def make_links(campaign: CampaignId, request: Request) -> Response:
+def make_links(campaign: CampaignId, request: Request, form: Form) -> Response:
     """Create a link for each name; the same every time."""
-    text = str((await request.form()).get("workers", ""))
-    return await to_thread.run_sync(_create, request, campaign, text, _names(text))
+    text = str(form.get("workers", ""))
+    names, base, links = _names(text), link_base(request), app_state(request).links
+    when_refused(request, lambda problem: _links_page(request, campaign, text, problem=problem))
+    _check_number(names)
+    made = [(name, link_url(base, links.worker_token(campaign, name))) for name in names]
+    return _links_page(request, campaign, text, made)
 
 
 @router.post("/campaigns/{campaign}/links/revoke")
-async def end_links(campaign: CampaignId, request: Request) -> Response:
+def end_links(campaign: CampaignId, request: Request, form: Form) -> Response:
     """End the links of each name, or the link for platforms."""
-    form = await request.form()
     text, join = str(form.get("workers", "")), bool(form.get("join"))
-    return await to_thread.run_sync(_revoke, request, campaign, text, join)
-
-
-def _revoke(request: Request, campaign: str, text: str, join: bool) -> Response:
     state, names = app_state(request), _names(text)
-    when_refused(request, lambda problem: _links_page(request, campaign, text, problem=problem, status=422))
+    when_refused(request, lambda problem: _links_page(request, campaign, text, problem=problem))
     state.campaign_service.store.row(campaign)
     _check_number(names or [""] if join else names)
     revoke_links(state.campaign_service.store, campaign, names, join)
@@ -80,14 +77,6 @@ def _names(text: str) -> list[str]:
     return list(dict.fromkeys(name.strip() for name in re.split(r"[\n,;]", text) if name.strip()))
 
 
-def _create(request: Request, campaign: str, text: str, names: list[str]) -> Response:
-    when_refused(request, lambda problem: _links_page(request, campaign, text, problem=problem, status=422))
-    _check_number(names)
-    base, links = link_base(request), app_state(request).links
-    made = [(name, link_url(base, links.worker_token(campaign, name))) for name in names]
-    return _links_page(request, campaign, text, made)
-
-
 def _links_page(
     request: Request,
     campaign: str,
@@ -97,15 +86,12 @@ def _links_page(
     done: str = "",
     new: bool = False,
     notes: Sequence[str] = (),
-    status: int = 200,
 ) -> Response:
-    state, id = app_state(request), campaign
-    row = dashboard_state(request).store.row(id)
-    join = link_url(link_base(request), state.links.join_token(id))
-    return page(
-        "dashboard/links.html", status, row=row, title=title_of(row), given=text, links=links or [], problem=problem,
-        done=done, new=new, notes=notes, join=join, prolific=prolific.Prolific().link(join), platforms=PLATFORMS,
-        warning=link_warning(join),
+    row = dashboard_state(request).store.row(campaign)
+    join = link_url(link_base(request), app_state(request).links.join_token(campaign))
+    return campaign_page(
+        "links", request, row, given=text, links=links or [], problem=problem, done=done, new=new, notes=notes,
+        join=join, prolific=prolific.Prolific().link(join), platforms=PLATFORMS, warning=link_warning(join),
     )  # fmt: skip
 
 
@@ -116,13 +102,17 @@ def platforms_page(campaign: CampaignId, request: Request) -> Response:
 
 
 @router.post("/campaigns/{campaign}/platforms")
-async def take_export(campaign: CampaignId, request: Request) -> Response:
+def take_export(campaign: CampaignId, request: Request, form: Form) -> Response:
     """Do what Prolific's webhook would have done, by a file that it exports."""
-    async with request.form() as form:  # its file is closed at the end
-        file = form.get("file")
-        data = await file.read() if isinstance(file, UploadFile) else b""
-        name = (file.filename if isinstance(file, UploadFile) else None) or "the file"
-    return await to_thread.run_sync(_take, request, campaign, data, name)
+    state, file = app_state(request), form.get("file")
+    data, name = (file.file, file.filename) if isinstance(file, UploadFile) else (BytesIO(), None)
+    state.campaign_service.store.row(campaign)
+    when_refused(request, lambda problem: _platforms_page(request, campaign, problem=problem))
+    changes = prolific.read_export(data, (name or "the file")[:100])
+    visits, drops = state.campaign_service.visits, state.settings.drop_statuses
+    effects = visits.statuses_changed(campaign, prolific.Prolific.name, changes, drops)
+    done = ", ".join(f"{many} {effect}" for effect, many in effects.items()) or "none of this campaign"
+    return _platforms_page(request, campaign, done=f"{counted(len(changes), 'submission')} read: {done}.")
 
 
 @router.get("/campaigns/{campaign}/bonuses.csv")
@@ -136,18 +126,7 @@ def bonuses(
     return bonus_file(request, campaign, platform, reward)
 
 
-def _take(request: Request, id: str, data: bytes, name: str) -> Response:
-    state = app_state(request)
-    state.campaign_service.store.row(id)
-    when_refused(request, lambda problem: _platforms_page(request, id, problem=problem, status=422))
-    changes = prolific.read_export(BytesIO(data), name[:100])
-    visits, drops = state.campaign_service.visits, state.settings.drop_statuses
-    effects = visits.statuses_changed(id, prolific.Prolific.name, changes, drops)
-    done = ", ".join(f"{many} {effect}" for effect, many in effects.items()) or "none of this campaign"
-    return _platforms_page(request, id, done=f"{counted(len(changes), 'submission')} read: {done}.")
-
-
-def _platforms_page(request: Request, id: str, problem: str = "", done: str = "", status: int = 200) -> Response:
+def _platforms_page(request: Request, id: str, problem: str = "", done: str = "") -> Response:
     state = app_state(request)
     row = dashboard_state(request).store.row(id)
     base, token = link_base(request), state.links.join_token(id)
@@ -156,8 +135,8 @@ def _platforms_page(request: Request, id: str, problem: str = "", done: str = ""
     others = [(one, one.link(link_url(base, token))) for one in PLATFORMS.values() if one.name not in drawn]
     known = state.campaign_service.visits
     visits = state.campaign_service.store.visits.of(id)
-    return page(
-        "dashboard/platforms.html", status, row=row, title=title_of(row), problem=problem, done=done,
+    return campaign_page(
+        "platforms", request, row, problem=problem, done=done,
         study=prolific.Prolific().link(link_url(base, token)), hook=hook_url(base),
         unconfirmed=known.unconfirmed(id, prolific.Prolific.name) if row.config.pay_per_label > 0 else "",
         takes_events=bool(state.settings.prolific_secrets), visits=visits[::-1][:SHOWN], total=len(visits),
@@ -173,23 +152,18 @@ def webhooks_page(campaign: CampaignId, request: Request) -> Response:
 
 
 @router.post("/campaigns/{campaign}/webhooks")
-async def change_webhooks(campaign: CampaignId, request: Request) -> Response:
+def change_webhooks(campaign: CampaignId, request: Request, form: Form) -> Response:
     """Add a webhook, or try, enable or remove one; a secret is shown on the page that follows, and nowhere else."""
-    id, form = campaign, await request.form()
-    state, given = app_state(request), str(form.get("url", ""))
-    await to_thread.run_sync(state.campaign_service.store.row, id)
+    state, id, given = app_state(request), campaign, str(form.get("url", ""))
+    store = state.campaign_service.store
+    store.row(id)
     when_refused(request, lambda problem: _webhooks_page(request, id, problem, url=given))
     if "test" in form:
-        webhook = await to_thread.run_sync(state.webhooks.get, id, str(form["test"]))
-        reply = await send_trial(state.campaign_service.store, state.settings, webhook, state.webhooks.trial(webhook))
+        webhook = state.webhooks.get(id, str(form["test"]))
+        reply = from_thread.run(send_trial, store, state.settings, webhook, state.webhooks.trial(webhook))
         said = f"{webhook.url}: {reply.said}."
         done, problem = (f"The trial arrived. {said}", "") if reply.ok else ("", f"The trial failed. {said}")
-        return await to_thread.run_sync(_webhooks_page, request, id, problem, done)
-    return await to_thread.run_sync(_change_webhooks, request, id, form)
-
-
-def _change_webhooks(request: Request, id: str, form: FormData) -> Response:
-    state = app_state(request)
+        return _webhooks_page(request, id, problem, done)
     if "remove" in form:
         state.webhooks.remove(id, str(form["remove"]))
     elif "enable" in form:
@@ -198,9 +172,8 @@ def _change_webhooks(request: Request, id: str, form: FormData) -> Response:
         types = [str(one) for one in form.getlist("types")]
         if not types:
             raise InputError("no event is ticked.", "Tick what the address is to be told.")
-        url = checked_address(str(form["url"]).strip(), state.settings)
-        made = state.webhooks.add(id, url, types, "from_start" in form)
-        secret = WebhookSender(state.campaign_service.store, state.settings).secret_of(made)
+        made = state.webhooks.add(id, checked_address(given.strip(), state.settings), types, "from_start" in form)
+        secret = WebhookSender(store, state.settings).secret_of(made)
         return _webhooks_page(request, id, done=f"{made.url} is told what happens from now on.", secret=secret)
     else:
         raise InputError("the form does not say what to do.", "Use one of its buttons.")
@@ -212,8 +185,7 @@ def _webhooks_page(
 ) -> Response:
     state = app_state(request)
     row = state.campaign_service.store.row(id)
-    return page(
-        "dashboard/webhooks.html", 422 if problem and url else 200, row=row, title=title_of(row), problem=problem,
-        done=done, secret=secret, url=url, types=TYPES, webhooks=state.webhooks.of(id),
-        now=state.campaign_service.clock(),
+    return campaign_page(
+        "webhooks", request, row, status=422 if problem and url else 200, problem=problem, done=done, secret=secret,
+        url=url, types=TYPES, webhooks=state.webhooks.of(id), now=state.campaign_service.clock(),
     )  # fmt: skip

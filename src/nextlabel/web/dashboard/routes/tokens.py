@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import get_args
 
-from anyio import to_thread
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
@@ -14,7 +13,7 @@ from nextlabel.errors import InputError
 from nextlabel.service.access import give_campaign, make_token, revoke_token, tokens_of
 from nextlabel.service.app_state import app_state
 from nextlabel.service.middleware import principal_of
-from nextlabel.web.dashboard.access import GuardedRoute, rights_of, when_refused
+from nextlabel.web.dashboard.access import Form, GuardedRoute, rights_of, texts_of, when_refused
 from nextlabel.web.render import page
 
 router = APIRouter(route_class=GuardedRoute, include_in_schema=False)
@@ -30,16 +29,12 @@ def access_page(request: Request) -> Response:
 
 
 @router.post("/access")
-async def change_access(request: Request) -> Response:
+def change_access(request: Request, sent: Form) -> Response:
     """Make or end a token, or hand a campaign over; a token is shown on the page that follows, and nowhere else."""
-    form = {name: str(value).strip() for name, value in (await request.form()).items()}
-    return await to_thread.run_sync(_change, request, form)
-
-
-def _change(request: Request, form: dict[str, str]) -> Response:
+    form = {name: value.strip() for name, value in texts_of(sent).items()}
     state, by = app_state(request), principal_of(request).token
     store = state.campaign_service.store
-    when_refused(request, lambda problem: _page(request, problem, status=422))
+    when_refused(request, lambda problem: _page(request, problem))
     made = ""
     if "revoke" in form:
         revoke_token(store, form["revoke"], by)
@@ -55,11 +50,11 @@ def _change(request: Request, form: dict[str, str]) -> Response:
     return _page(request, made=made) if made else RedirectResponse("/access", 303)
 
 
-def _page(request: Request, problem: str = "", made: str = "", status: int = 200) -> Response:
+def _page(request: Request, problem: str = "", made: str = "") -> Response:
     state, by = app_state(request), principal_of(request).token
     rights = rights_of(request)
     roles = [role for role in get_args(Role) if rights.administers or role != "administrator"]
     return page(
-        "dashboard/access.html", status, problem=problem, made=made, rights=rights, roles=roles, by=by,
+        "dashboard/access.html", problem=problem, made=made, rights=rights, roles=roles, by=by,
         tokens=tokens_of(state.campaign_service.store, by), activity=state.access.activity(by, limit=SHOWN),
     )  # fmt: skip

@@ -12,8 +12,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from ipaddress import ip_address
+from typing import Annotated
 from urllib.parse import urlsplit
 
+from fastapi import Depends
 from starlette.requests import Request
 
 from nextlabel.campaigns.service import CampaignService
@@ -52,6 +54,14 @@ def app_state(request: Request) -> AppState:
     """The state of the app that a request came to."""
     state: AppState = request.app.state.nextlabel
     return state
+
+
+def _service(request: Request) -> CampaignService:
+    return app_state(request).campaign_service
+
+
+#: The campaign service, as routes take it.
+Service = Annotated[CampaignService, Depends(_service)]
 
 
 def link_base(request: Request) -> str:

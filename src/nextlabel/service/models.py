@@ -7,7 +7,9 @@ Routes send JSON that ``to_json`` makes of those types.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, fields
+from inspect import signature
 from typing import Annotated, Any, Literal, TypeVar, get_type_hints
 
 from fastapi.exceptions import RequestValidationError
@@ -187,35 +189,33 @@ class ChangeCampaignRequest(_settings_model("Changes", changing=True)):  # type:
     """The settings to change; null removes those that may be left out, e.g. a deadline or a limit per worker."""
 
 
-class GoldRequest(RequestBody):
-    """Known answers, by the ids of tasks."""
-
-    answers: dict[Name, Annotated[str, Field(max_length=LONGEST_INSTRUCTIONS)]] = Field(
-        min_length=1, max_length=10_000, examples=[{"t17": "yes"}]
-    )
-
-
-class UndoAdjudicationRequest(RequestBody):
-    """The tasks about which the labels decide again."""
-
-    tasks: list[Name] = Field(min_length=1, max_length=10_000, examples=[["t17"]])
-
-
-class FreezeRequest(RequestBody):
-    """How many items are drawn for the expert; left out, it is chosen from the probabilities of the labels.
-
-    Several growing numbers plan several looks; ``of`` is the label that the statement is about, if about one.
-    """
-
-    audits: int | list[int] | None = Field(None, examples=[92, [80, 150, 250]])
-    of: Name | None = Field(None, examples=["harmful"])
+#: What bodies of commands hold, by the parameters of the methods of ``Campaign``.
+FIELDS: dict[str, Any] = {
+    "answers": Annotated[
+        dict[Name, Annotated[str, Field(max_length=LONGEST_INSTRUCTIONS)]],
+        Field(min_length=1, max_length=10_000, description="By the ids of tasks", examples=[{"t17": "yes"}]),
+    ],
+    "tasks": Annotated[list[Name], Field(min_length=1, max_length=10_000, examples=[["t17"]])],
+    "audits": Annotated[
+        int | list[int] | None,
+        Field(description="Left out, as the probabilities say; several for several looks", examples=[92, [80, 150]]),
+    ],
+    "of": Annotated[Name | None, Field(description="The label that it is about, if one", examples=["harmful"])],
+    "items": Annotated[int, Field(ge=1, le=2000, examples=[60])],
+    "seed": Annotated[int, Field(ge=0, le=LARGEST)],
+    "worker": Worker,
+    "reason": ReasonText,
+}
 
 
-class DrawAuditRequest(RequestBody):
-    """How many items are drawn at random for an audit."""
-
-    items: int = Field(ge=1, le=2000, examples=[60])
-    seed: int = Field(0, ge=0, le=LARGEST)
+def body_model(method: Callable[..., Any]) -> type[RequestBody] | None:
+    """The body of a command: what the method takes; None if that is nothing but what the address says."""
+    taken = [one for one in signature(method).parameters.values() if one.name not in ("self", "id")]
+    columns: dict[str, Any] = {
+        one.name: (FIELDS[one.name], ... if one.default is one.empty else one.default) for one in taken
+    }
+    name = "".join(word.capitalize() for word in method.__name__.split("_"))
+    return create_model(f"{name}Request", __base__=RequestBody, __doc__=method.__doc__, **columns) if columns else None
 
 
 class StandingRequest(RequestBody):
@@ -224,19 +224,6 @@ class StandingRequest(RequestBody):
     worker: Worker
     standing: Standing
     reason: ReasonText = ""
-
-
-class DropLabelsRequest(RequestBody):
-    """Whose labels are left out of the results, and why."""
-
-    worker: Worker
-    reason: ReasonText = ""
-
-
-class WorkerRequest(RequestBody):
-    """Whom the request is about."""
-
-    worker: Worker
 
 
 class AskRequest(RequestBody):

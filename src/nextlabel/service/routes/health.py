@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from anyio import to_thread
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from nextlabel.campaigns.table_cache import crowd_compiled
 from nextlabel.errors import BusyError
-from nextlabel.service.app_state import app_state
+from nextlabel.service.app_state import Service, app_state
 from nextlabel.service.middleware import principal_of
 from nextlabel.service.models import HealthResponse
 from nextlabel.service.openapi import problems
@@ -27,28 +26,24 @@ _METRICS: dict[int | str, dict[str, Any]] = {
 
 
 @router.get("/healthz", responses=problems())
-async def healthz(request: Request) -> HealthResponse:
+def healthz(service: Service) -> HealthResponse:
     """Report that the service runs and its database answers (liveness)."""
-    store = app_state(request).campaign_service.store
-    await to_thread.run_sync(store.get, "health")
-    check_room(store.engine)
+    service.store.get("health")
+    check_room(service.store.engine)
     return HealthResponse(status="ok", version=__version__)
 
 
 @router.get("/readyz", responses=problems())
-async def readyz(request: Request) -> HealthResponse:
+def readyz(service: Service) -> HealthResponse:
     """Report that workers get tasks without waiting for compilation (readiness); 503 until then."""
     if not crowd_compiled().done():
         raise BusyError("the service is compiling.", "Ask again in a moment; nextlabel warm compiles ahead.")
-    return await healthz(request)
+    return healthz(service)
 
 
 @router.get("/metrics", responses=_METRICS, response_class=Response)
-async def metrics(request: Request) -> Response:
+def metrics(request: Request, service: Service) -> Response:
     """Report counters and gauges for Prometheus."""
     state, token = app_state(request), principal_of(request).token
-
-    def page() -> bytes:
-        return state.metrics.page(state.access.opened(token, state.campaign_service.store.campaigns()))
-
-    return Response(await to_thread.run_sync(page), headers={"content-type": TEXT})
+    page = state.metrics.page(state.access.opened(token, service.store.campaigns()))
+    return Response(page, headers={"content-type": TEXT})

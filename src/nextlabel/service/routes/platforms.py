@@ -13,7 +13,7 @@ from nextlabel.campaigns.status import AuditLink, CampaignLinks, JoinLink, Worke
 from nextlabel.errors import NotFoundError, TokenError
 from nextlabel.integrations import prolific
 from nextlabel.integrations.prolific import Prolific
-from nextlabel.service.app_state import app_state, link_base, link_warning
+from nextlabel.service.app_state import Service, app_state, link_base, link_warning
 from nextlabel.service.auth import API, CampaignId
 from nextlabel.service.limits import address_of
 from nextlabel.service.links import link_url, revoke_links
@@ -76,11 +76,10 @@ async def prolific_event(request: Request) -> dict[str, Any]:
 
 
 @router.get("/campaigns/{campaign}/visits", responses=problems(404), response_model=VisitsResponse)
-def show_visits(campaign: CampaignId, request: Request, page: Annotated[VisitsQuery, Query()]) -> dict[str, Any]:
+def show_visits(campaign: CampaignId, service: Service, page: Annotated[VisitsQuery, Query()]) -> dict[str, Any]:
     """Show the submissions and assignments by which platforms sent workers, newest first."""
-    store, id = app_state(request).campaign_service.store, campaign
-    store.row(id)
-    found = store.visits.of(id, page.platform)[::-1][: page.limit]
+    service.store.row(campaign)
+    found = service.store.visits.of(campaign, page.platform)[::-1][: page.limit]
     return {"visits": [to_json(one) for one in found]}
 
 
@@ -98,26 +97,19 @@ def bonus_file(request: Request, id: str, platform: str, reward: float) -> Respo
 
 
 @router.post("/campaigns/{campaign}/links", responses=problems(404), response_model=CampaignLinksResponse)
-async def links(campaign: CampaignId, body: CreateLinksRequest, request: Request) -> CampaignLinks:
+def links(campaign: CampaignId, body: CreateLinksRequest, request: Request, service: Service) -> CampaignLinks:
     """Create a link for each worker, and one to which platforms add the worker's id. They are the same every time."""
-    state, id = app_state(request), campaign
-    await to_thread.run_sync(state.campaign_service.store.row, id)
-    return _links(request, id, body.workers)
+    service.store.row(campaign)
+    return _links(request, campaign, body.workers)
 
 
 @router.post("/campaigns/{campaign}/links/revoke", responses=problems(404), response_model=CampaignLinksResponse)
-async def revoke(campaign: CampaignId, body: RevokeLinksRequest, request: Request) -> CampaignLinks:
+def revoke(campaign: CampaignId, body: RevokeLinksRequest, request: Request, service: Service) -> CampaignLinks:
     """End links; those that are valid instead are in the response. Other processes notice within seconds."""
-    state, id = app_state(request), campaign
-    store = state.campaign_service.store
-
-    def run() -> None:
-        store.row(id)
-        revoke_links(store, id, body.workers, body.join, body.audit)
-        state.access.read()
-
-    await to_thread.run_sync(run)
-    return _links(request, id, body.workers)
+    service.store.row(campaign)
+    revoke_links(service.store, campaign, body.workers, body.join, body.audit)
+    app_state(request).access.read()
+    return _links(request, campaign, body.workers)
 
 
 def _links(request: Request, id: str, workers: list[str]) -> CampaignLinks:

@@ -8,7 +8,7 @@ from itertools import chain
 from typing import IO, Annotated, Any
 
 from anyio import to_thread
-from fastapi import APIRouter, Header, Path, Query, Request
+from fastapi import APIRouter, Depends, Header, Path, Query, Request
 from starlette.responses import JSONResponse
 
 from nextlabel.campaign.records import ImportRow
@@ -17,7 +17,7 @@ from nextlabel.campaigns.imports import Progress, find_import, import_status
 from nextlabel.errors import InputError, MediaTypeError
 from nextlabel.files.tables import Format
 from nextlabel.files.tasks import TaskReader
-from nextlabel.service.app_state import app_state
+from nextlabel.service.app_state import Service
 from nextlabel.service.auth import API, CampaignId
 from nextlabel.service.background import in_background
 from nextlabel.service.models import (
@@ -72,110 +72,6 @@ FORMATS: dict[str, Format] = {
 }
 
 
-@router.post("/campaigns/{campaign}/tasks", responses=_ADDED, openapi_extra=_BODY, response_model=AddedResponse)
-async def add_tasks(
-    campaign: CampaignId,
-    request: Request,
-    columns: Annotated[TasksQuery, Query()],
-    idempotency_key: Annotated[Name | None, Header()] = None,
-    prefer: Annotated[str | None, Header(description="respond-async: do not wait for the end of an import")] = None,
-) -> Any:
-    """Add tasks, all of them or none: CSV with a header, JSON lines or a JSON list.
-
-    Many tasks are imported in steps (``/imports``), and workers get them when all are there.
-    """
-    campaign_service, id = app_state(request).campaign_service, campaign
-    kind = table_format(request)
-    batch = columns.batch
-    if batch is not None and idempotency_key is not None and batch != idempotency_key:
-        raise InputError("batch and Idempotency-Key differ.", "Give only one of them.")
-    key = batch if batch is not None else idempotency_key
-    if key is not None and "\x00" in key:
-        raise InputError("the key of the batch contains a null character.", "Give another key.")
-    await to_thread.run_sync(campaign_service.store.row, id)
-    file = await saved_body(request)
-
-    def take_in(progress: Progress | None = None) -> dict[str, Any]:
-        with file:
-            reader = TaskReader(
-                file, "the body", kind, id_column=columns.id_column, score_column=columns.score_column,
-                gold_column=columns.gold_column,
-            )  # fmt: skip
-            tasks = iter(reader)
-            first = next(tasks)  # what is no list of tasks is refused even if the batch is known
-            added = campaign_service.add_tasks(id, chain([first], tasks), key, progress)
-            config = campaign_service.store.row(id).config
-            notes = columns_notes(config.show, reader.columns, columns.score_column)
-            return to_json(added, read=[*reader.report.sentences(), *notes, *added.notes()])
-
-    if prefer is None or "respond-async" not in prefer.lower():
-        return await to_thread.run_sync(take_in)
-    begun = await to_thread.run_sync(in_background, take_in)
-    if not isinstance(begun, ImportRow):
-        return begun
-    status = import_status(campaign_service.store, begun)
-    place = f"{API}/campaigns/{id}/imports/{begun.id}"
-    return JSONResponse(to_json(status), 202, {"Location": place, "Preference-Applied": "respond-async"})
-
-
-@router.get("/campaigns/{campaign}/imports/{id}", responses=problems(404), response_model=ImportResponse)
-def show_import(
-    campaign: CampaignId, id: Annotated[str, Path(pattern="^[0-9a-f]{1,32}$")], request: Request
-) -> dict[str, Any]:
-    """Show how far one import has got."""
-    return to_json(find_import(app_state(request).campaign_service.store, campaign, id))
-
-
-@router.post(
-    "/campaigns/{campaign}/predictions",
-    responses=problems(404, 409, 415),
-    openapi_extra=_PREDICTIONS_BODY,
-    response_model=AddedPredictionsResponse,
-)
-async def add_predictions(
-    campaign: CampaignId, request: Request, query: Annotated[PredictionsQuery, Query()]
-) -> dict[str, Any]:
-    """Add what a model predicts: a label for each task, or probabilities.
-
-    The campaign learns the model like any worker, and people are sent where it is not enough. The same predictions
-    again change nothing; another label for a task is a conflict.
-    """
-    campaign_service, id = app_state(request).campaign_service, campaign
-    kind = table_format(request)
-    await to_thread.run_sync(campaign_service.store.row, id)
-    file = await saved_body(request)
-
-    def take_in() -> dict[str, Any]:
-        with file:
-            reader = TaskReader(file, "the body", kind)
-            added = campaign_service.add_predictions(id, query.model, reader.rows(), query.cost, query.task_column)
-            return to_json(added, read=reader.report.sentences())
-
-    return await to_thread.run_sync(take_in)
-
-
-@router.post(
-    "/campaigns/{campaign}/features",
-    responses=problems(404, 409, 415),
-    openapi_extra=_FEATURES_BODY,
-    response_model=AddedFeaturesResponse,
-)
-async def add_features(
-    campaign: CampaignId, request: Request, query: Annotated[FeaturesQuery, Query()]
-) -> dict[str, Any]:
-    """Add what is known of items beside their labels: a table with a column task, or NumPy's .npz, or Parquet.
-
-    A learner is taught by people's labels, and what it says of an item is where the item's own labels start.
-    """
-    campaign_service = app_state(request).campaign_service
-    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/octet-stream":
-        table_format(request)
-    await to_thread.run_sync(campaign_service.store.row, campaign)
-    with await saved_body(request) as file:
-        added = await to_thread.run_sync(campaign_service.add_features, campaign, file, query.replace)
-    return to_json(added)
-
-
 def table_format(request: Request) -> Format:
     """The format of the body."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -184,8 +80,9 @@ def table_format(request: Request) -> Format:
     return FORMATS[kind]
 
 
-async def saved_body(request: Request) -> IO[bytes]:
-    """The whole body in a file that the caller closes."""
+async def saved_body(campaign: CampaignId, request: Request, service: Service) -> IO[bytes]:
+    """The whole body in a file that the route closes, if there is such a campaign."""
+    await to_thread.run_sync(service.store.row, campaign)
     file = tempfile.SpooledTemporaryFile(max_size=IN_MEMORY)  # noqa: SIM115  # closed by the caller
     try:
         async for piece in request.stream():
@@ -195,3 +92,102 @@ async def saved_body(request: Request) -> IO[bytes]:
         file.close()
         raise
     return file
+
+
+TableFormat = Annotated[Format, Depends(table_format)]
+SavedBody = Annotated[IO[bytes], Depends(saved_body)]
+
+
+@router.post("/campaigns/{campaign}/tasks", responses=_ADDED, openapi_extra=_BODY, response_model=AddedResponse)
+def add_tasks(
+    campaign: CampaignId,
+    service: Service,
+    kind: TableFormat,
+    columns: Annotated[TasksQuery, Query()],
+    body: SavedBody,
+    idempotency_key: Annotated[Name | None, Header()] = None,
+    prefer: Annotated[str | None, Header(description="respond-async: do not wait for the end of an import")] = None,
+) -> Any:
+    """Add tasks, all of them or none: CSV with a header, JSON lines or a JSON list.
+
+    Many tasks are imported in steps (``/imports``), and workers get them when all are there.
+    """
+    batch = columns.batch
+    if batch is not None and idempotency_key is not None and batch != idempotency_key:
+        raise InputError("batch and Idempotency-Key differ.", "Give only one of them.")
+    key = batch if batch is not None else idempotency_key
+    if key is not None and "\x00" in key:
+        raise InputError("the key of the batch contains a null character.", "Give another key.")
+
+    def take_in(progress: Progress | None = None) -> dict[str, Any]:
+        with body:
+            reader = TaskReader(
+                body, "the body", kind, id_column=columns.id_column, score_column=columns.score_column,
+                gold_column=columns.gold_column,
+            )  # fmt: skip
+            tasks = iter(reader)
+            first = next(tasks)  # what is no list of tasks is refused even if the batch is known
+            added = service.add_tasks(campaign, chain([first], tasks), key, progress)
+            config = service.store.row(campaign).config
+            notes = columns_notes(config.show, reader.columns, columns.score_column)
+            return to_json(added, read=[*reader.report.sentences(), *notes, *added.notes()])
+
+    if prefer is None or "respond-async" not in prefer.lower():
+        return take_in()
+    begun = in_background(take_in)
+    if not isinstance(begun, ImportRow):
+        return begun
+    status = import_status(service.store, begun)
+    place = f"{API}/campaigns/{campaign}/imports/{begun.id}"
+    return JSONResponse(to_json(status), 202, {"Location": place, "Preference-Applied": "respond-async"})
+
+
+@router.get("/campaigns/{campaign}/imports/{id}", responses=problems(404), response_model=ImportResponse)
+def show_import(
+    campaign: CampaignId, id: Annotated[str, Path(pattern="^[0-9a-f]{1,32}$")], service: Service
+) -> dict[str, Any]:
+    """Show how far one import has got."""
+    return to_json(find_import(service.store, campaign, id))
+
+
+@router.post(
+    "/campaigns/{campaign}/predictions",
+    responses=problems(404, 409, 415),
+    openapi_extra=_PREDICTIONS_BODY,
+    response_model=AddedPredictionsResponse,
+)
+def add_predictions(
+    campaign: CampaignId,
+    service: Service,
+    kind: TableFormat,
+    query: Annotated[PredictionsQuery, Query()],
+    body: SavedBody,
+) -> dict[str, Any]:
+    """Add what a model predicts: a label for each task, or probabilities.
+
+    The campaign learns the model like any worker, and people are sent where it is not enough. The same predictions
+    again change nothing; another label for a task is a conflict.
+    """
+    with body:
+        reader = TaskReader(body, "the body", kind)
+        added = service.add_predictions(campaign, query.model, reader.rows(), query.cost, query.task_column)
+        return to_json(added, read=reader.report.sentences())
+
+
+@router.post(
+    "/campaigns/{campaign}/features",
+    responses=problems(404, 409, 415),
+    openapi_extra=_FEATURES_BODY,
+    response_model=AddedFeaturesResponse,
+)
+def add_features(
+    campaign: CampaignId, request: Request, service: Service, query: Annotated[FeaturesQuery, Query()], body: SavedBody
+) -> dict[str, Any]:
+    """Add what is known of items beside their labels: a table with a column task, or NumPy's .npz, or Parquet.
+
+    A learner is taught by people's labels, and what it says of an item is where the item's own labels start.
+    """
+    with body:
+        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/octet-stream":
+            table_format(request)
+        return to_json(service.add_features(campaign, body, query.replace))

@@ -25,11 +25,10 @@ router = APIRouter(tags=["webhooks"])
 @router.post(
     "/campaigns/{campaign}/webhooks", status_code=201, responses=problems(404, 409), response_model=NewWebhookResponse
 )
-async def create_webhook(campaign: CampaignId, body: CreateWebhookRequest, request: Request) -> dict[str, Any]:
+def create_webhook(campaign: CampaignId, body: CreateWebhookRequest, request: Request) -> dict[str, Any]:
     """Tell an address what happens from now on. The secret that messages are signed with is shown this once."""
-    state, id = app_state(request), campaign
-    url = checked_address(body.url, state.settings)
-    made = await to_thread.run_sync(state.webhooks.add, id, url, body.types, body.from_start)
+    state = app_state(request)
+    made = state.webhooks.add(campaign, checked_address(body.url, state.settings), body.types, body.from_start)
     sender = WebhookSender(state.campaign_service.store, state.settings)
     return {"webhook": webhook_json(made), "secret": sender.secret_of(made)}
 

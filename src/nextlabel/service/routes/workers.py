@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from typing import Annotated, Any
 
-from anyio import to_thread
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from nextlabel.campaigns.worker_reports import COLUMNS, WorkerReport, cells, report_of
-from nextlabel.service.app_state import app_state
+from nextlabel.campaigns.worker_reports import COLUMNS, cells, report_of
+from nextlabel.service.app_state import Service, app_state
 from nextlabel.service.auth import CampaignId
 from nextlabel.service.models import (
     StandingRequest,
@@ -37,12 +36,7 @@ def show_workers(campaign: CampaignId, request: Request, page: Annotated[Workers
 
 
 @router.post("/campaigns/{campaign}/workers/standing", responses=problems(404), response_model=WorkerResponse)
-async def set_standing(campaign: CampaignId, body: StandingRequest, request: Request) -> dict[str, Any]:
+def set_standing(campaign: CampaignId, body: StandingRequest, service: Service) -> dict[str, Any]:
     """Pause, block or restore (``active``) a worker; a blocked worker's item goes to others."""
-    service, id = app_state(request).campaign_service, campaign
-
-    def run() -> WorkerReport:
-        row = service.set_standing(id, body.worker, body.standing, body.reason)
-        return report_of(row, service.store.row(id).config.pay_per_label)
-
-    return to_json(await to_thread.run_sync(run))
+    row = service.set_standing(campaign, body.worker, body.standing, body.reason)
+    return to_json(report_of(row, service.store.row(campaign).config.pay_per_label))

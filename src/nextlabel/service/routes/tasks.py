@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+from collections.abc import AsyncIterator
 from itertools import chain
 from typing import IO, Annotated, Any
 
@@ -80,18 +81,19 @@ def table_format(request: Request) -> Format:
     return FORMATS[kind]
 
 
-async def saved_body(campaign: CampaignId, request: Request, service: Service) -> IO[bytes]:
-    """The whole body in a file that the route closes, if there is such a campaign."""
+async def saved_body(campaign: CampaignId, request: Request, service: Service) -> AsyncIterator[IO[bytes]]:
+    """The whole body in a file that is closed in the end, unless the route hands it on (``handed_on``)."""
     await to_thread.run_sync(service.store.row, campaign)
-    file = tempfile.SpooledTemporaryFile(max_size=IN_MEMORY)  # noqa: SIM115  # closed by the caller
+    request.state.handed_on = False
+    file = tempfile.SpooledTemporaryFile(max_size=IN_MEMORY)  # noqa: SIM115  # closed below
     try:
         async for piece in request.stream():
             file.write(piece)
         file.seek(0)
-    except BaseException:
-        file.close()
-        raise
-    return file
+        yield file
+    finally:
+        if not request.state.handed_on:
+            file.close()
 
 
 TableFormat = Annotated[Format, Depends(table_format)]
@@ -101,6 +103,7 @@ SavedBody = Annotated[IO[bytes], Depends(saved_body)]
 @router.post("/campaigns/{campaign}/tasks", responses=_ADDED, openapi_extra=_BODY, response_model=AddedResponse)
 def add_tasks(
     campaign: CampaignId,
+    request: Request,
     service: Service,
     kind: TableFormat,
     columns: Annotated[TasksQuery, Query()],
@@ -134,6 +137,7 @@ def add_tasks(
 
     if prefer is None or "respond-async" not in prefer.lower():
         return take_in()
+    request.state.handed_on = True
     begun = in_background(take_in)
     if not isinstance(begun, ImportRow):
         return begun
@@ -168,10 +172,9 @@ def add_predictions(
     The campaign learns the model like any worker, and people are sent where it is not enough. The same predictions
     again change nothing; another label for a task is a conflict.
     """
-    with body:
-        reader = TaskReader(body, "the body", kind)
-        added = service.add_predictions(campaign, query.model, reader.rows(), query.cost, query.task_column)
-        return to_json(added, read=reader.report.sentences())
+    reader = TaskReader(body, "the body", kind)
+    added = service.add_predictions(campaign, query.model, reader.rows(), query.cost, query.task_column)
+    return to_json(added, read=reader.report.sentences())
 
 
 @router.post(
@@ -187,7 +190,6 @@ def add_features(
 
     A learner is taught by people's labels, and what it says of an item is where the item's own labels start.
     """
-    with body:
-        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/octet-stream":
-            table_format(request)
-        return to_json(service.add_features(campaign, body, query.replace))
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/octet-stream":
+        table_format(request)
+    return to_json(service.add_features(campaign, body, query.replace))

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from string import Formatter
 from typing import Any, NamedTuple
 
 from nextlabel.beliefs.rewards import Accuracy
@@ -336,7 +337,11 @@ def _line(
     task = tasks.get(lease.task) if lease is not None else None
     who = lease.worker if lease is not None else "Somebody"
     what = task.key if task is not None else "a task"
-    text = _TEXTS[event.kind](config, who, what, data)
+    text = _TEXTS[event.kind]
+    if not isinstance(text, str):
+        text = text(data)
+    else:
+        text = _Words().vformat(text, (), {**data, **_parts(config, data), "who": who, "what": what})
     return LogLine(event.seq, event.at, event.kind, text, None if lease is None else lease.task)
 
 
@@ -350,29 +355,31 @@ def _merged(lines: Sequence[LogLine]) -> list[LogLine]:
     return out
 
 
-def _label(config: CampaignSettings, data: Mapping[str, Any]) -> str:
-    number: int = data["label"]
-    return config.answer_type.name_of(number)
+class _Words(Formatter):
+    """Fills a text in: ``{n:count}`` is a number, ``{n:item}`` so many items; of a list its length."""
+
+    def format_field(self, value: Any, spec: str) -> str:
+        """A number with its noun."""
+        if not spec:
+            return str(value)
+        number = value if isinstance(value, int) else len(value)
+        return count(number) if spec == "count" else plural(number, spec)
 
 
-def _told(config: CampaignSettings, who: str, what: str, data: Mapping[str, Any]) -> str:
-    counted = "" if data["counted"] else "; it does not count because the budget was spent"
-    return f"{who} labelled {what} as {_label(config, data)}{counted}.{_said(data)}"
-
-
-def _late(config: CampaignSettings, who: str, what: str, data: Mapping[str, Any]) -> str:
-    kept = "counted" if data["counted"] else "kept but not counted"
-    return f"{who} labelled {what} as {_label(config, data)} after the lease had expired; it was {kept}.{_said(data)}"
-
-
-def _said(data: Mapping[str, Any]) -> str:
-    """The beginning of a comment."""
-    words = " ".join(data.get("comment", "").split())
+def _parts(config: CampaignSettings, data: Mapping[str, Any]) -> dict[str, str]:
+    """What texts hold beside the event's own data: the label, whether it counts, a comment, a reason."""
+    words, reason = " ".join(data.get("comment", "").split()), data.get("reason")
     begun = words if len(words) <= LONGEST_COMMENT else words[: LONGEST_COMMENT - 1] + "…"
-    return f" Comment: “{begun}”" if words else ""
+    return {
+        "label": config.answer_type.name_of(data["label"]) if "label" in data else "",
+        "uncounted": "" if data.get("counted") else "; it does not count because the budget was spent",
+        "kept": "counted" if data.get("counted") else "kept but not counted",
+        "said": f" Comment: “{begun}”" if words else "",
+        "because": f": {reason.rstrip('.')}." if reason else ".",
+    }
 
 
-def _changed(config: CampaignSettings, who: str, what: str, data: Mapping[str, Any]) -> str:
+def _changed(data: Mapping[str, Any]) -> str:
     return f"The requester changed {joined([_change(name, data[name]) for name in names() if name in data])}."
 
 
@@ -392,89 +399,61 @@ def _change(name: str, new: Any) -> str:
     return f"the {spoken(name)} to {said}"
 
 
-def _because(data: Mapping[str, Any]) -> str:
-    return f": {data['reason'].rstrip('.')}." if data.get("reason") else "."
-
-
-def _tuned(config: CampaignSettings, who: str, what: str, data: Mapping[str, Any]) -> str:
+def _tuned(data: Mapping[str, Any]) -> str:
     arrivals = rate(data.get("arrival_rate"))
     return f"The policy was adapted to the workers: arrivals {arrivals}, {data['rho']:g} labels in flight on average."
 
 
-def _refitted(config: CampaignSettings, who: str, what: str, data: Mapping[str, Any]) -> str:
-    told = f"{count(data['labels'])} labels of {count(data['workers'])} workers"
-    return f"Workers and items were learnt anew from {told} (version {data['version']})."
-
-
-def _closed(config: CampaignSettings, who: str, what: str, data: Mapping[str, Any]) -> str:
-    return f"The campaign closed: {REASONS.get(data['reason'], data['reason'])}"
-
-
-_TEXTS: dict[str, Callable[[CampaignSettings, str, str, Mapping[str, Any]], str]] = {
-    "created": lambda c, who, what, d: "The campaign was created.",
-    "tasks_added": lambda c, who, what, d: "Tasks were added.",
-    "tasks_published": lambda c, who, what, d: (
-        f"An import of {count(d['tasks'])} tasks is complete: they can be given out."
-    ),
-    "batch_ended": lambda c, who, what, d: "Tasks were sent that were there already.",
-    "leased": lambda c, who, what, d: f"{who} was given {what}.",
-    "labelled": _told,
-    "late": _late,
-    "predicted": lambda c, who, what, d: f"{d['worker']} predicted {count(len(d['tasks']))} labels.",
-    "features_added": lambda c, who, what, d: f"Features of {plural(d['items'], 'item')} were added.",
-    "expired": lambda c, who, what, d: f"The lease of {who} on {what} expired.",
-    "released": lambda c, who, what, d: f"{who} skipped {what}.{_said(d)}",
-    "renewed": lambda c, who, what, d: f"{who} extended the lease on {what}.",
-    "undone": lambda c, who, what, d: f"{who} undid the label {_label(c, d)} of {what}.",
-    "self_assigned": lambda c, who, what, d: f"{who} took {what} without having been given it.",
-    "withdrawn": lambda c, who, what, d: (
-        f"The label {_label(c, d)} of {who} for {what} was deleted where it was given."
-    ),
-    "paused": lambda c, who, what, d: d.get("because", "The requester paused the campaign."),
-    "resumed": lambda c, who, what, d: "The requester resumed the campaign.",
+#: What a line says, by the kind of its event.
+_TEXTS: dict[str, str | Callable[[Mapping[str, Any]], str]] = {
+    "created": "The campaign was created.",
+    "tasks_added": "Tasks were added.",
+    "tasks_published": "An import of {tasks:count} tasks is complete: they can be given out.",
+    "batch_ended": "Tasks were sent that were there already.",
+    "leased": "{who} was given {what}.",
+    "labelled": "{who} labelled {what} as {label}{uncounted}.{said}",
+    "late": "{who} labelled {what} as {label} after the lease had expired; it was {kept}.{said}",
+    "predicted": "{worker} predicted {tasks:count} labels.",
+    "features_added": "Features of {items:item} were added.",
+    "expired": "The lease of {who} on {what} expired.",
+    "released": "{who} skipped {what}.{said}",
+    "renewed": "{who} extended the lease on {what}.",
+    "undone": "{who} undid the label {label} of {what}.",
+    "self_assigned": "{who} took {what} without having been given it.",
+    "withdrawn": "The label {label} of {who} for {what} was deleted where it was given.",
+    "paused": lambda d: d.get("because", "The requester paused the campaign."),
+    "resumed": "The requester resumed the campaign.",
     "changed": _changed,
     "tuned": _tuned,
-    "refitting": lambda c, who, what, d: f"Learning anew from {count(d['labels'])} labels began.",
-    "refitted": _refitted,
-    "turned_away": lambda c, who, what, d: (
-        f"There was nothing for {d['worker']}: at present a label of theirs is not worth its price."
+    "refitting": "Learning anew from {labels:count} labels began.",
+    "refitted": (
+        "Workers and items were learnt anew from {labels:count} labels of {workers:count} workers (version {version})."
     ),
-    "worker_paused": lambda c, who, what, d: f"The requester paused {d['worker']}{_because(d)}",
-    "worker_blocked": lambda c, who, what, d: f"The requester blocked {d['worker']}{_because(d)}",
-    "worker_restored": lambda c, who, what, d: f"The requester restored {d['worker']}.",
-    "worker_erased": lambda c, who, what, d: f"The name of {d['worker']} was erased, and what they had written.",
-    "audit_drawn": lambda c, who, what, d: f"{plural(len(d['tasks']), 'item')} drawn at random for an audit.",
-    "audit_answered": lambda c, who, what, d: f"The audit has the answers of {plural(len(d['answers']), 'item')} more.",
-    "gold_set": lambda c, who, what, d: f"The answers of {plural(len(d['answers']), 'control question')} were given.",
-    "adjudicated": lambda c, who, what, d: f"The requester set the answers of {plural(len(d['answers']), 'item')}.",
-    "adjudication_undone": lambda c, who, what, d: (
-        f"The requester took back the answers of {plural(len(d['tasks']), 'item')}: labels decide again."
-    ),
-    "guarantee_drawn": lambda c, who, what, d: (
-        f"The labels of {plural(d['items'], 'item')} were frozen, and {count(d['audits'][0])} drawn for an expert."
-    ),
-    "guarantee_answered": lambda c, who, what, d: (
+    "turned_away": "There was nothing for {worker}: at present a label of theirs is not worth its price.",
+    "worker_paused": "The requester paused {worker}{because}",
+    "worker_blocked": "The requester blocked {worker}{because}",
+    "worker_restored": "The requester restored {worker}.",
+    "worker_erased": "The name of {worker} was erased, and what they had written.",
+    "audit_drawn": "{tasks:item} drawn at random for an audit.",
+    "audit_answered": "The audit has the answers of {answers:item} more.",
+    "gold_set": "The answers of {answers:control question} were given.",
+    "adjudicated": "The requester set the answers of {answers:item}.",
+    "adjudication_undone": "The requester took back the answers of {tasks:item}: labels decide again.",
+    "guarantee_drawn": "The labels of {items:item} were frozen, and {audits[0]:count} drawn for an expert.",
+    "guarantee_answered": lambda d: (
         d["sentence"] if d.get("certified") else f"The expert answered {plural(len(d['answers']), 'item')}."
     ),
-    "guarantee_looked": lambda c, who, what, d: f"{plural(len(d['asked']), 'item')} more drawn for the expert.",
-    "guarantee_reopened": lambda c, who, what, d: (
+    "guarantee_looked": "{asked:item} more drawn for the expert.",
+    "guarantee_reopened": lambda d: (
         f"The labels were reopened{', and the certificate is void' if d['certified'] else ''}."
     ),
-    "labels_dropped": lambda c, who, what, d: (
-        f"The requester dropped {plural(len(d['leases']), 'label')} of {d['worker']}{_because(d)}"
-    ),
-    "labels_restored": lambda c, who, what, d: (
-        f"The requester restored {plural(len(d['leases']), 'label')} of {d['worker']}."
-    ),
-    "predictions_dropped": lambda c, who, what, d: (
-        f"The requester dropped {plural(d['labels'], 'label')} of {d['worker']}{_because(d)}"
-    ),
-    "predictions_restored": lambda c, who, what, d: (
-        f"The requester restored {plural(d['labels'], 'label')} of {d['worker']}."
-    ),
-    "noticed": lambda c, who, what, d: " ".join(Notice(*one).text for one in d["new"]) or "A notice was taken back.",
-    "closed": _closed,
-    "reopened": lambda c, who, what, d: "The campaign reopened.",
-    "rebuilt": lambda c, who, what, d: f"Rows of {d['table']} did not follow from the log and were rebuilt.",
-    "clock_accepted": lambda c, who, what, d: f"The clock was accepted; the event before it is of {when(d['before'])}.",
+    "labels_dropped": "The requester dropped {leases:label} of {worker}{because}",
+    "labels_restored": "The requester restored {leases:label} of {worker}.",
+    "predictions_dropped": "The requester dropped {labels:label} of {worker}{because}",
+    "predictions_restored": "The requester restored {labels:label} of {worker}.",
+    "noticed": lambda d: " ".join(Notice(*one).text for one in d["new"]) or "A notice was taken back.",
+    "closed": lambda d: f"The campaign closed: {REASONS.get(d['reason'], d['reason'])}",
+    "reopened": "The campaign reopened.",
+    "rebuilt": "Rows of {table} did not follow from the log and were rebuilt.",
+    "clock_accepted": lambda d: f"The clock was accepted; the event before it is of {when(d['before'])}.",
 }

@@ -97,11 +97,6 @@ class WorkerSession:
         """The address that extends a lease."""
         return f"{FRAME}{self.token}/renew" if self.token else f"{self.address}/renew"
 
-    @property
-    def completion_site(self) -> str:
-        """The host of the completion link, for display."""
-        return urlsplit(self.completion).hostname or ""
-
     def noted(self, note: str | None) -> str:
         """The address of the page with a note on it."""
         return self.address + (f"{'&' if '?' in self.address else '?'}note={note}" if note else "")

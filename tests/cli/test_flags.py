@@ -21,7 +21,7 @@ SAID_DIFFERENTLY = {
     "--accuracy", "--answer", "--expert-cost", "--features", "--loss", "--method", "--range", "--record", "--scale",
     "--most-labels", "--out", "--policy", "--prior", "--replications", "--save", "--score-column", "--seed",
     "--strength", "--sure", "--tasks", "--threshold", "--gold", "--turn-away", "--model", "--url", "--token",
-    "--owner",
+    "--owner", "--top",
 }  # fmt: skip
 
 

@@ -25,6 +25,7 @@ from nextlabel.campaign.rows import CampaignRow
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.kernels.choice import (
     BY_LEVELS,
+    BY_TABLE,
     PolicyArrays,
     StateScores,
     choose_by_levels,
@@ -98,6 +99,8 @@ class PolicyTables:
     nodes: int
     members: Ints
     lock: Lock = field(default_factory=Lock)  # ``members`` is scratch space
+    #: Scores that were looked up, at one row of the table.
+    scores_at: tuple[int, dict[Group, float]] = field(default_factory=lambda: (-1, {}))
 
     @classmethod
     def of(
@@ -150,6 +153,8 @@ class PolicyTables:
         some = [(g, count) for g, count in groups.items() if count > 0 and g[2] < self.flight and g not in excluded]
         if not some:
             return NO_ROOM
+        if self.tables.mode == BY_TABLE:
+            return self._by_table(some, n, seed, number)
         if self.tables.mode == BY_LEVELS:
             return self._by_levels(groups, some, n)
         table = np.array([group for group, _ in some], dtype=np.int64)
@@ -167,6 +172,38 @@ class PolicyTables:
         if chosen < 0:
             return NO_ROOM if chosen == -1 else BELOW_PRICE
         return some[int(np.flatnonzero(states == chosen)[0])][0]
+
+    def _by_table(
+        self, some: Sequence[tuple[Group, int]], n: int, seed: int, number: int
+    ) -> Group | Literal["no room", "below price"]:
+        """What ``kernels.choice`` would say of scores that stand in a table: a call of it takes longer than this."""
+        row = min(n, len(self.tables.rows)) - 1
+        if self.scores_at[0] != row:
+            self.scores_at = (row, {})
+        known = self.scores_at[1]
+        found: list[tuple[float, Group, int]] = []
+        best = -math.inf
+        for group, count in some:
+            score = known.get(group)
+            if score is None:
+                score = known[group] = self._score(group, row)
+            if score > best:
+                best = score
+            found.append((score, group, count))
+        if best == -math.inf:
+            return NO_ROOM
+        if best < self.least:
+            return BELOW_PRICE
+        floor = best - self.tables.tied
+        tied = sorted((self._state(group), count, group) for score, group, count in found if score >= floor)
+        if len(tied) > 1 and self.tables.random_ties:
+            draw = chance(seed, TIES, number) * sum(count for _, count, _ in tied)
+            for _, count, group in tied:
+                draw -= count
+                if draw < 0.0:
+                    return group
+            return tied[-1][2]
+        return tied[0][2]
 
     def _by_levels(
         self, groups: Mapping[Group, int], some: Sequence[tuple[Group, int]], n: int
@@ -191,6 +228,11 @@ class PolicyTables:
         """The number of a group's state."""
         klass, node, w = group
         return w * self.nodes + int(self.start[klass]) + node
+
+    def _score(self, group: Group, row: int) -> float:
+        state = self._state(group)
+        column = self.by_state.column[state]
+        return float(self.by_state.score[state] if column < 0 else self.tables.rows[row, column, 0])
 
 
 class TableSource(Protocol):

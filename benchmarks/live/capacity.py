@@ -19,15 +19,14 @@ from nextlabel.campaigns.service import CampaignService
 from nextlabel.store.sql import open_store
 
 
-def measured(url: str, seconds: float, begins: float) -> tuple[Capacity, float, float]:
-    """In a process of its own, which begins when all have been started; when it began and ended."""
+def measured(url: str, seconds: float, begins: float) -> Capacity:
+    """In a process of its own, which begins when all have been started."""
     service = CampaignService(open_store(url))
     capacity(service, 0.0)  # everything is compiled
     time.sleep(max(begins - time.time(), 0.0))
-    begun = time.time()
     found = capacity(service, seconds)
     service.close()
-    return found, begun, time.time()
+    return found
 
 
 def server_seconds() -> float:
@@ -48,11 +47,13 @@ def run(url: str, processes: int, seconds: float) -> tuple[float, Capacity, floa
     """Pairs per second in all, what the first process says, and the server's seconds per pair."""
     with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
         begins = time.time() + 20.0
+        begun = [pool.submit(measured, url, seconds, begins) for _ in range(processes)]
+        time.sleep(max(begins - time.time(), 0.0))
         before = server_seconds()
-        found = [one.result() for one in [pool.submit(measured, url, seconds, begins) for _ in range(processes)]]
-    pairs = sum(one.pairs for one, _, _ in found)
-    rate = sum(1.0 / one.wall for one, _, _ in found)
-    return rate, found[0][0], (server_seconds() - before) / max(pairs, 1)
+        found = [one.result() for one in begun]
+    pairs = sum(one.pairs for one in found)
+    rate = sum(1.0 / one.wall for one in found)
+    return rate, found[0], (server_seconds() - before) / max(pairs, 1)
 
 
 def main() -> None:

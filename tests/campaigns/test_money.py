@@ -76,6 +76,17 @@ def test_over_http_and_on_the_page(tmp_path: Path) -> None:
         assert "0.00 EUR so far, 24.00 EUR with all of the budget, at 0.12 EUR (pay 0.1, fee 20%) a label" in page
 
 
+def test_results_say_what_they_cost(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    db = ["--db", str(tmp_path / "x.db")]
+    assert run(["campaign", "create", "--budget", "12 EUR", "--pay-per-label", "0.1", "--id", "m", *db]) == 0
+    assert run(["campaign", "status", "m", *db]) == 0
+    assert "12.00 EUR with all of the budget" in " ".join(capsys.readouterr().out.split())
+    assert run(["campaign", "export", "m", *db]) == 0
+    assert "The labels cost 0.00 EUR so far, 12.00 EUR" in capsys.readouterr().err
+    assert run(["campaign", "change", "m", "--budget", "24 EUR", *db]) == 0
+    assert "may buy 240 labels" in capsys.readouterr().err
+
+
 def test_plan_in_money(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(tmp_path)
     words = ["plan", "--tasks", "10", "--prior", "1,1", "--replications", "10"]

@@ -526,6 +526,9 @@ def export(
     if format == "xlsx" and target is None:
         raise InputError("a workbook is not written to stdout.", "Give --save FILE.")
     with service_at(db) as service:
+        from nextlabel.campaigns.status import cost_of
+
+        cost = cost_of(service.store.row(id))
         if rows == "labels":
             header, table = _labels(service, id, unanswered, dropped)
         elif rows == "workers":
@@ -550,7 +553,8 @@ def export(
         print_json({"written": written, "file": save})
     else:
         what = counted(written, "lease" if unanswered else rows.removesuffix("s"))
-        say(f"{what} written{'' if save is None else f' to {save}'}.")
+        said = "" if cost is None or rows not in ("tasks", "workers") else f" The labels cost {cost.sentence}"
+        say(f"{what} written{'' if save is None else f' to {save}'}.{said}")
 
 
 def _events(service: CampaignService, id: str, after: int, limit: int | None) -> tuple[list[str], Iterator[Row]]:

@@ -49,13 +49,12 @@ from nextlabel.kernels.choice import LevelTables
 from nextlabel.kernels.inputs import make_grid
 from nextlabel.kernels.sweep import fill_edges, new_block, no_deadline, sweep_demand
 from nextlabel.policies.base import Policy, ScoreTables, Setting
-from nextlabel.policies.gap import gap_tables
+from nextlabel.policies.gap import gap_tables_at
 from nextlabel.policies.index import Index
 from nextlabel.policies.lagrangian import endless, no_delay_scores
 from nextlabel.policies.rollout_arrays import Rollout, join_scores, make_problem_arrays
 from nextlabel.problem.problem import Problem, in_units
 from nextlabel.problem.tasks import fresh_groups, stack_classes
-from nextlabel.solve.bound import upper_bound
 from nextlabel.solve.per_arrival import PriceSolver
 from nextlabel.solve.progress import Progress
 from nextlabel.solve.truncation import Cut, arrivals_by_time, make_cut, state_columns
@@ -77,6 +76,7 @@ class PriceLevels:
     """Values at several levels of the prices, and where states stand; in the unit of the problem's rewards."""
 
     small: Problem
+    price: float
     at: Floats
     level: Floats
     value: Floats
@@ -118,7 +118,7 @@ def price_levels(problem: Problem, progress: Progress | None = None) -> PriceLev
             progress((b + 1) / len(classes))
     total = scale * np.concatenate([[0.0], np.cumsum(path[::-1])])[rows]
     at = np.asarray(scale * rows, dtype=np.float64)
-    return PriceLevels(small, at, level, value, variance, total[:, None] * level, stack.first, stack.node_of, cut)
+    return PriceLevels(small, float(path.mean()), at, level, value, variance, total[:, None] * level, stack.first, stack.node_of, cut)
 
 
 def labels_given(problem: Problem) -> tuple[float, float, float]:
@@ -172,16 +172,17 @@ class Auto(Policy):
             return levels
         if max(problem.budget, problem.tasks) * FEWEST <= TRIED:
             index = Index().scores(setting)
-            return index if self.is_behind(setting, levels, index) else levels
+            return index if self.is_behind(setting, unit * priced.price, levels, index) else levels
         scale = priced.at[-1] / priced.small.budget
         small = Setting.of(priced.small, setting.depth, setting.flight)
         priced = replace(priced, at=priced.at / scale, charge=priced.charge / scale)
         tried = level_scores(small, merged, priced, np.arange(len(merged.classes)), 1.0)
-        return Index().scores(setting) if self.is_behind(small, tried, Index().scores(small)) else levels
+        behind = self.is_behind(small, priced.price, tried, Index().scores(small))
+        return Index().scores(setting) if behind else levels
 
-    def is_behind(self, setting: Setting, *rules: list[ScoreTables]) -> bool:
-        """Whether the first rule has the larger mean gap in campaigns that both play with the same chances."""
-        gap, _ = gap_tables(setting, upper_bound(setting.problem))
+    def is_behind(self, setting: Setting, price: float, *rules: list[ScoreTables]) -> bool:
+        """Whether the first rule has the larger mean gap, to the bound at ``price``, in campaigns that both play alike."""
+        gap, _ = gap_tables_at(setting, np.array([price]))
         arrays = make_problem_arrays(setting, True)
         count = max(TRIED // max(setting.problem.budget, setting.problem.tasks, FEWEST), 1)
         plays = (Rollout(arrays, join_scores(setting, self, rule), gap=gap).play(SEED, 0, count)[0] for rule in rules)

@@ -47,15 +47,23 @@ BLOCK = 64
 
 def gap_tables(setting: Setting, bound: Bound) -> tuple[GapTables, float]:
     """Tables at the bound's prices, and how much their own bound is above the one reported; none for many classes."""
+    price = np.array([bound.price]) if bound.prices is None else bound.prices
+    gap, own = gap_tables_at(setting, price, bound.cap, bound.flight)
+    return gap, own - bound.value if own is not None else 0.0
+
+
+def gap_tables_at(
+    setting: Setting, price: Floats, cap: int | None = None, flight: int | None = None
+) -> tuple[GapTables, float | None]:
+    """Tables at any prices, and the bound that belongs to them; with a deadline at those of ``solve.deadline``."""
     problem, unit = in_units(setting.problem)
     if problem.finite:
         if not can_be_timed(problem):
-            return NO_GAP, 0.0
+            return NO_GAP, None
         timed = timed_values(problem)
         own = unit * (float(counts_of(problem.classes) @ timed.start) + timed.charge)
-        return NO_GAP._replace(timed=_timed_gap(setting, timed, unit)), own - bound.value
-    price = np.array([bound.price]) if bound.prices is None else bound.prices
-    cut = make_cut(problem, bound.cap, bound.flight)
+        return NO_GAP._replace(timed=_timed_gap(setting, timed, unit)), own
+    cut = make_cut(problem, cap, flight)
     parts = [_advantages(problem, entry, price / unit, cut, setting) for entry in problem.classes]
     cores = [p.core for p in parts]
     best = join_tables([p.past_best[0] for p in parts], [p.best[:, :, None] for p in parts], cores)
@@ -67,7 +75,7 @@ def gap_tables(setting: Setting, bound: Bound) -> tuple[GapTables, float]:
     )  # fmt: skip
     charged = float(price[0]) * problem.budget if len(price) == 1 else float(price.sum())
     own = sum(entry.count * unit * one.value for entry, one in zip(problem.classes, parts, strict=True)) + charged
-    return gap, own - bound.value
+    return gap, own
 
 
 class _Advantage(NamedTuple):

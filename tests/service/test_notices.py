@@ -101,6 +101,7 @@ def test_a_viewer_is_not_told_of_single_workers(service: Service) -> None:
     commands = service.campaign_service
     with service.http() as http:
         http.post("/campaigns/shop/tasks", json=tasks(0, 3))
+    commands.ask("shop", "w1")
     told = {"notices": [["answers_at_random", "w1", 12]], "new": []}
     commands.run("shop", lambda one: one.record("noticed", told))
     viewer = create_token(commands.store, "looks", "viewer")

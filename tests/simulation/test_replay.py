@@ -179,7 +179,8 @@ def check_budgets(recorded: Recorded, policy: Policy | str, budgets: tuple[int, 
 @pytest.mark.parametrize("uneven", [False, True])
 @pytest.mark.parametrize("name", sorted(set(POLICIES) - {"index", "lagrangian", "resolve"}))
 def test_all_budgets_at_once_are_each_alone(name: str, uneven: bool) -> None:
-    check_budgets(crowd(uneven=uneven), name, tasks=20, replications=4)
+    budgets = tuple(b for b in BUDGETS if b < 40) if name == "auto" else BUDGETS  # which solves an index for each
+    check_budgets(crowd(uneven=uneven), name, budgets, tasks=20, replications=4)
 
 
 def test_an_index_plays_all_budgets_at_once() -> None:

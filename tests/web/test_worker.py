@@ -238,14 +238,14 @@ def test_platforms_join(service: Service) -> None:
     {"origin": "null"},
 ])  # fmt: skip
 def test_forms_of_other_sites_are_refused(service: Service, headers: dict[str, str]) -> None:
-    id = campaign(service, "forged")
+    id = campaign(service, f"forged{len(service.campaign_service.store.campaigns())}")
     with visitor(service, id) as http:
-        lease = re.search('data-lease="(.+?)"', http.get("/work/forged").text)
+        lease = re.search('data-lease="(.+?)"', http.get(f"/work/{id}").text)
         assert lease is not None
-        for path in ("/work/forged", "/work/forged/renew"):
+        for path in (f"/work/{id}", f"/work/{id}/renew"):
             refused = http.post(path, data={"lease": lease[1], "answer": "1"}, headers=headers)
             assert refused.status_code == 403
-        own = http.post("/work/forged/renew", data={"lease": lease[1]}, headers={"origin": service.url})
+        own = http.post(f"/work/{id}/renew", data={"lease": lease[1]}, headers={"origin": service.url})
         assert own.status_code == 200
     assert all(label is None for _, label in labels(service, id))
 

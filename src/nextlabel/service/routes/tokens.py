@@ -31,7 +31,7 @@ def tokens(request: Request, service: Service) -> dict[str, Any]:
     return {"tokens": [token_json(one) for one in tokens_of(service.store, principal_of(request).token)]}
 
 
-@router.post("/tokens", status_code=201, responses=problems(409), response_model=NewTokenResponse)
+@router.post("/tokens", status_code=201, responses=problems(404, 409), response_model=NewTokenResponse)
 def create_token(body: CreateTokenRequest, request: Request, service: Service) -> dict[str, Any]:
     """Make a token and show it, this once; a requester makes them for their own campaigns."""
     by = principal_of(request).token

@@ -118,7 +118,9 @@ def price_levels(problem: Problem, progress: Progress | None = None) -> PriceLev
             progress((b + 1) / len(classes))
     total = scale * np.concatenate([[0.0], np.cumsum(path[::-1])])[rows]
     at = np.asarray(scale * rows, dtype=np.float64)
-    return PriceLevels(small, float(path.mean()), at, level, value, variance, total[:, None] * level, stack.first, stack.node_of, cut)
+    return PriceLevels(
+        small, float(path.mean()), at, level, value, variance, total[:, None] * level, stack.first, stack.node_of, cut
+    )
 
 
 def labels_given(problem: Problem) -> tuple[float, float, float]:
@@ -181,7 +183,7 @@ class Auto(Policy):
         return Index().scores(setting) if behind else levels
 
     def is_behind(self, setting: Setting, price: float, *rules: list[ScoreTables]) -> bool:
-        """Whether the first rule has the larger mean gap, to the bound at ``price``, in campaigns that both play alike."""
+        """Whether the first rule has the larger mean gap to the bound at ``price`` where both play with the same chances."""
         gap, _ = gap_tables_at(setting, np.array([price]))
         arrays = make_problem_arrays(setting, True)
         count = max(TRIED // max(setting.problem.budget, setting.problem.tasks, FEWEST), 1)

@@ -110,7 +110,8 @@ class DeclaredSettings(BaseModel):
     budget: Annotated[
         int,
         Offer("U", changeable=True, label="Budget", note="labels, or money such as 120 EUR",
-              json=Annotated[int, Field(ge=1, le=LARGEST)] | Annotated[str, Field(max_length=40, pattern=r"[A-Za-z].*[0-9]|[0-9].*[A-Za-z]")]),
+              json=Annotated[int, Field(ge=1, le=LARGEST)]
+              | Annotated[str, Field(max_length=40, pattern="[A-Za-z].*[0-9]|[0-9].*[A-Za-z]")]),
     ] = Field(
         ge=1, le=LARGEST, examples=[1200],
         description="Number of labels that may be bought; or money such as '120 EUR', which buys as many as the pay "

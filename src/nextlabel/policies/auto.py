@@ -183,7 +183,7 @@ class Auto(Policy):
         return Index().scores(setting) if behind else levels
 
     def is_behind(self, setting: Setting, price: float, *rules: list[ScoreTables]) -> bool:
-        """Whether the first rule has the larger mean gap to the bound at ``price`` where both play with the same chances."""
+        """Whether the first rule has the larger mean gap to the bound at ``price`` where both have the same chances."""
         gap, _ = gap_tables_at(setting, np.array([price]))
         arrays = make_problem_arrays(setting, True)
         count = max(TRIED // max(setting.problem.budget, setting.problem.tasks, FEWEST), 1)

@@ -73,11 +73,8 @@ class RequestBody(BaseModel):
         try:
             return cls.model_validate_json(data or b"{}")
         except ValidationError as error:
-            named: dict[Any, dict[str, Any]] = {}  # of a field that takes two types, what the first of them says
-            for one in error.errors(include_url=False):
-                loc = ("body", *(part for part in one["loc"] if not str(part).startswith("constrained-")))
-                named.setdefault(loc, {**one, "loc": loc})
-            raise RequestValidationError(list(named.values())) from None
+            errors = [{**one, "loc": ("body", *one["loc"])} for one in error.errors(include_url=False)]
+            raise RequestValidationError(errors) from None
 
 
 class QueryParameters(BaseModel):

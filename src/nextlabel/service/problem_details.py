@@ -149,10 +149,12 @@ def _message(error: BaseException, kind: ProblemType) -> tuple[str, str]:
 
 
 def _first_error(errors: Sequence[Mapping[str, Any]]) -> str:
-    """The invalid fields, and how many more there are of many."""
-    said = [
-        f"{'.'.join(str(part) for part in one['loc'])[:200] or 'body'}: {str(one['msg'])[:300].rstrip('.')}"
-        for one in errors[:MOST_SAID]
-    ]
-    more = f" (and {len(errors) - MOST_SAID} more)" if len(errors) > MOST_SAID else ""
+    """The invalid fields, and how many more there are of many; of a field of two types, what the first of them says."""
+    named: dict[str, str] = {}
+    for one in errors:
+        field = ".".join(str(part) for part in one["loc"] if not str(part).startswith("constrained-"))
+        named.setdefault(field[:200] or "body", str(one["msg"])[:300].rstrip("."))
+    said = [f"{field}: {message}" for field, message in named.items()]
+    more = f" (and {len(said) - MOST_SAID} more)" if len(said) > MOST_SAID else ""
+    said = said[:MOST_SAID]
     return f"{'; '.join(said)}{more}."

@@ -171,6 +171,28 @@ def test_a_shared_index_table_of_a_larger_problem_plays_the_same() -> None:
     assert policy_value(small, lambda c, n, tau: scores.with_left(n)).value == pytest.approx(own, abs=1e-6)
 
 
+@pytest.mark.usefixtures("small")
+def test_cells_are_added_to_a_file_until_none_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    few = {"PRIORS": {"Beta(2, 1)": auto.PRIORS["Beta(2, 1)"]}, "RATIOS": (1.5,), "DEADLINES": (1.3, np.inf)}
+    for part, few_of_it in {**few, "GROWTH": (10, 20), "REPLICATIONS": 3, "RESOLVES": 3}.items():
+        monkeypatch.setattr(auto, part, few_of_it)
+    file = tmp_path / "auto.csv"
+    monkeypatch.setattr(sys, "argv", ["auto", str(file), "--seed", "5"])
+    auto.main()
+    rows, text = auto.read_rows(file), file.read_bytes()
+    assert {row["part"].split()[0] for row in rows} == {"cells", "growth", "resolve"}
+    assert {row["policy"] for row in rows if row["deadline"] < np.inf} == {
+        "auto",
+        "lagrangian",
+        "okg-pending",
+        "okg-idle",
+    }
+    told = json.loads(file.with_suffix(".manifest.json").read_text())
+    assert (told["cells"], told["against_resolve"], told["of"], told["seed"]) == (2, 1, 2, 5)
+    auto.main()
+    assert file.read_bytes() == text and file.with_suffix(".png").exists()
+
+
 def test_saved_labels_are_read_off_uniforms_curve() -> None:
     def row(policy: str, budget: int, accuracy: float) -> Row:
         return {"policy": policy, "budget": budget, "accuracy": accuracy, "labels_saved_percent": None}

@@ -9,11 +9,14 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterable
+from math import inf
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 RESULTS, FIGURES, OUT = HERE.parents[1] / "studies" / "results", HERE.parent / "figures", HERE.parents[1] / "out"
 Row = dict[str, str]
+#: Numbers of the study of auto's losses, by the end of their LaTeX command.
+AUTO = {"cells": "cells", "of": "of", "again": "run_again", "lost": "behind_after_holm"}
 
 
 def read(study: str) -> list[Row]:
@@ -51,11 +54,38 @@ def pivot(
     )
 
 
+def costs() -> list[list[str]]:
+    """What was computed and how long it took, from the page of benchmarks."""
+    page = (HERE.parent / "benchmarks.md").read_text(encoding="utf-8")
+    lines = page.split("<!-- bench:start -->")[1].split("<!-- bench:end -->")[0].splitlines()
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("| ")]
+    return [[row[0].replace("%", r"\%"), row[2], row[1].replace("<", "$<$").replace("%", r"\%")] for row in rows[2:]]
+
+
+def auto_losses(rows: list[Row]) -> list[list[str]]:
+    """By tasks, load and whether there is a deadline: cells, those behind at first, behind again, and the worst."""
+    ours = [row for row in rows if row["policy"] == "auto" and row["part"].startswith("cells")]
+    kinds = sorted({(int(row["tasks"]), float(row["rho"]), float(row["deadline"]) < inf) for row in ours})
+    out = []
+    for K, rho, timed in kinds:
+        here = [r for r in ours if (int(r["tasks"]), float(r["rho"]), float(r["deadline"]) < inf) == (K, rho, timed)]
+        first = [row for row in here if row["part"] == "cells"]
+        again = [row for row in here if row["part"] != "cells"]
+        mean = sum(float(row["behind"]) for row in first) / len(first)
+        worst = max((float(row["behind"]) for row in again), default=None)
+        shown = "--" if worst is None else number(str(worst), 4)
+        counts = [str(len(first)), str(len(again))]
+        out.append([str(K), f"{rho:g}", "yes" if timed else "no", *counts, number(str(mean), 4), shown])
+    return out
+
+
 def values() -> dict[str, str]:
     """What the text takes from the studies, by the name of its LaTeX command."""
     indexability, delay, growth, exact, fig1, fig2, workers = (
         read(name) for name in ("indexability", "delay", "growth", "exact", "fig1", "fig2", "workers")
     )
+    features = [row for row in read("features") if row["bought"] == "evenly"]
+    auto = json.loads((RESULTS / "auto.manifest.json").read_text(encoding="utf-8"))
     ratios = [float(row["variance_ratio"]) for row in growth if row["policy"] == "index"]
     index_loses = [float(row["loss_percent"]) for row in exact if row["policy"] == "index"]
     awaited = [row for row in fig1 if row["stop"] == "wait"]
@@ -117,6 +147,16 @@ def values() -> dict[str, str]:
             lambda row: number(row["accuracy"], 4),
             {(row["threshold_kind"], row["labels"]) for row in recorded if row["labels"] in ("2", "3", "5")},
         ),
+        "autorows": table(auto_losses(read("auto"))),
+        **{f"auto{name}": str(auto[key]) for name, key in AUTO.items()},
+        "featuresrows": pivot(
+            [{**row, "policy": row["read_out"], "labels": f"{float(row['labels']):.3g}"} for row in features],
+            ("set", "labels"),
+            ("people", "learner", "joint", "crowdlab"),
+            lambda row: number(str(100 * float(row["right"])), 1),
+            {(row["set"], f"{float(row['labels']):.3g}") for row in features},
+        ),
+        "costrows": table(costs()),
         "workersrows": table(crowds),
         "workersreplications": tasks[0]["replications"],
         "buyingrows": pivot(

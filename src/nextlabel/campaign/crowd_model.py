@@ -20,7 +20,7 @@ from __future__ import annotations
 import io
 import json
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -102,6 +102,7 @@ class CrowdSnapshot:
     word     (K, C)     what a learner says of each task; None without one
     learner  --         how much that says, as in the event ``refitted``; None without one
     pairs    --         of pairs, the order of their items
+    after    --         of several labels, what so many labels more add to the share that is right
     ======== ========== ===================================================================================
     """
 
@@ -126,6 +127,7 @@ class CrowdSnapshot:
     word: Floats | None = None
     learner: Mapping[str, Any] | None = None
     pairs: LearntPairs | None = None
+    after: Callable[[int], float] | None = None
 
     @cached_property
     def expected(self) -> ExpectedAccuracy:
@@ -639,6 +641,7 @@ class CrowdModel:
             pairs=crowd.order(answers, [one.worker for one in log.workers[:people]])
             if isinstance(crowd, PairCrowd)
             else None,
+            after=crowd.forecast() if isinstance(crowd, FormCrowd) else None,
         )
 
     def _believed(self, log: CampaignState, labels: CrowdLabels) -> tuple[Floats, Floats, Floats]:

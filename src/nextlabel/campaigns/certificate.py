@@ -154,9 +154,10 @@ def crowd_outlook(
     what a label adds on average, over those left and ``AHEAD`` of the budget at least.
     """
     people = [j for j, name in enumerate(crowd.workers) if crowd.labels[j] and name in can]
-    solved = (
-        _numbers_solved(crowd, people, possible) if crowd.kind.name == "number" else _solved(crowd, people, possible)
-    )
+    if crowd.kind.name == "multi":
+        solved = _parts_solved(crowd, possible)
+    else:
+        solved = (_numbers_solved if crowd.kind.name == "number" else _solved)(crowd, people, possible)
     tasks, now = max(int((crowd.gold < 0).sum()), 1), crowd.expected.mean
     mean, ahead = solved(left), max(left, math.ceil(AHEAD * budget))
     price = (solved(ahead) - now) * tasks / ahead
@@ -213,6 +214,12 @@ def _numbers_solved(
         return float(crowd.kind.certainty(np.stack([sds, sds], axis=1)).mean()) if len(sds) else 1.0
 
     return solved
+
+
+def _parts_solved(crowd: CrowdSnapshot, possible: Callable[[int], int]) -> Callable[[int], float]:
+    """The share of the answers to several questions that are expected to be right after so many labels more."""
+    now, after = crowd.expected.mean, crowd.after
+    return lambda labels: now if after is None else min(now + after(possible(labels)), 1.0)
 
 
 def _error_said(crowd: CrowdSnapshot, left: int) -> str:
@@ -488,7 +495,7 @@ def _learnt_certificate(campaign_service: CampaignService, id: str, wait: bool) 
         history=(*crowd.history, (row.spent, *crowd.expected[:3])),
         curve=outlook.curve,
     )  # fmt: skip
-    if crowd.contradiction is None and crowd.kind.name not in ("multi", "pair"):
+    if crowd.contradiction is None and crowd.kind.name != "pair":
         return made
     made = replace(
         made, upper=None, upper_as_of=None, gap=None, price=None, forecast=None, forecast_low=None, forecast_high=None,

@@ -22,6 +22,8 @@ but for noise. Cost: a step 50 us, a choice O(K), ``learn`` a fit of all labels 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from nextlabel.arrays import Bools, Floats, Ints
@@ -84,21 +86,45 @@ class FormCrowd(ValuedCrowd):
     def _worths(self, tasks: Ints) -> Floats:
         """(M, n) what a label by each type is worth."""
         belief, parts = self._belief[tasks], np.arange(len(self.kind.parts))
-        two = np.array([part.answers == 2 for part in self.kind.parts])
-        p = np.clip(np.where(two, belief[:, :, 1], belief.max(axis=2)), 1e-9, 1.0 - 1e-9)
-        place = np.rint((np.log(p / (1.0 - p)) - self._low) / STEP).astype(np.int64)
-        place = np.clip(place, 0, self._points - 1)[:, :, None]
+        place = self._places(belief)[:, :, None]
         flight = np.minimum(self.flight[tasks], FLIGHT)[:, None, None]
         after = self._ahead[parts[:, None], :, flight + np.arange(AHEAD), place]  # (n, parts, AHEAD, M)
         gain = after - self._worth[parts[:, None], flight, place][..., None]
-        for k, part in enumerate(self.kind.parts):
-            if part.needs >= 0:
-                gain[:, k] *= self._chance_of(part.needs, belief)[:, None, None]
+        gain *= self._asked(belief)[:, :, None, None]
         return np.asarray((gain.sum(axis=1) / np.arange(1.0, AHEAD + 1.0)[:, None]).max(axis=1).T)
 
-    def _chance_of(self, option: int, belief: Floats) -> Floats:
-        """(n,) the probability of an option."""
-        return np.asarray(self.kind.flat(belief)[:, option])
+    def _places(self, belief: Floats) -> Ints:
+        """(n, parts) the points of the grids of beliefs that are nearest."""
+        two = np.array([part.answers == 2 for part in self.kind.parts])
+        p = np.clip(np.where(two, belief[:, :, 1], belief.max(axis=2)), 1e-9, 1.0 - 1e-9)
+        place = np.rint((np.log(p / (1.0 - p)) - self._low) / STEP).astype(np.int64)
+        return np.asarray(np.clip(place, 0, self._points - 1))
+
+    def _asked(self, belief: Floats) -> Floats:
+        """(n, parts) the chance that a part is asked."""
+        flat = np.concatenate([self.kind.flat(belief), np.ones((len(belief), 1))], axis=1)
+        return np.asarray(flat[:, [part.needs for part in self.kind.parts]])
+
+    def forecast(self) -> Callable[[int], float] | None:
+        """How much larger the share of right answers is expected to be when so many labels more are given evenly."""
+        belief = self._belief[: self.learnt_tasks][self.gold[: self.learnt_tasks] < 0]
+        if self.fit is None or not len(belief):
+            return None
+        place, asked, worth, parts = (
+            self._places(belief),
+            self._asked(belief),
+            self._worth,
+            np.arange(len(self._points)),
+        )
+
+        def share(n: int) -> float:
+            return float((worth[parts, min(n, FLIGHT + AHEAD), place] * asked).sum() / asked.sum())
+
+        def after(labels: int) -> float:
+            each, rest = divmod(labels, len(place))
+            return share(each) + rest / len(place) * (share(each + 1) - share(each)) - share(0)
+
+        return after
 
     # Learning -----------------------------------------------------------------------------------------------------
 

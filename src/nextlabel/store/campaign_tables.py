@@ -146,18 +146,10 @@ def payload_from(text: str | None, number: int) -> Any:
 
 def lease_from(campaign: str, row: Sequence[Any]) -> LeaseRow:
     """A lease, columns as in ``LEASE``."""
-    number, secret, task, worker, status, leased_at, expires_at, seq, ended_at, label, counted, dropped, free, said = (
-        row
-    )
-    return LeaseRow(
-        joined_lease_id(campaign, number, secret), task, worker, status, leased_at, expires_at, seq, ended_at, label,
-        None if counted is None else bool(counted), bool(dropped), bool(free), said, number,
-    )  # fmt: skip
-
-
-def worker_from(row: Sequence[Any]) -> WorkerRow:
-    """A worker, columns as in ``WORKER``."""
-    return WorkerRow(*row)
+    number, secret, *rest = row
+    lease = LeaseRow(joined_lease_id(campaign, number, secret), *rest)
+    lease.number = number
+    return lease
 
 
 # Events ---------------------------------------------------------------------------------------------------------
@@ -360,7 +352,7 @@ def load_state(runner: Runner, number: int, row: CampaignRow) -> CampaignState:
     which = {"campaign": number}
     state.classes.extend(prior_from(json.loads(prior)) for (prior,) in runner.all(_classes, which))
     state.batches = {key: BatchRow(int(many), digest) for key, many, digest in runner.all(_batches, which)}
-    state.workers = [worker_from(one) for one in runner.all(_workers, which)]
+    state.workers = [WorkerRow(*one) for one in runner.all(_workers, which)]
     state.numbers = {tally.worker: k for k, tally in enumerate(state.workers)}
     own, entries, held = state.pool.tasks, state.pool.entries, state.leases
     for klass, place, node, w, labels, closed, gold in _columns(runner, _tasks, which):

@@ -83,8 +83,8 @@ LOCK_WAIT_S, SERVICE_LOCK_WAIT_S = 30.0, 2.0
 #: its kernels inside a transaction, which takes seconds.
 IDLE_TRANSACTION_S, STATEMENT_S = 30.0, 60.0
 
-#: Seconds to connect to a server, and to wait for a connection that another thread gives back.
-CONNECT_S, POOL_WAIT_S = 10, 5.0
+#: Connections that are kept open, seconds to connect to a server, and to wait for one that another thread gives back.
+READERS, CONNECT_S, POOL_WAIT_S = 8, 10, 5.0
 
 #: SQLite's cache for each connection, and the pages after which the write-ahead log goes into the file: the defaults
 #: (2 MB, 1000) are for small databases.
@@ -124,30 +124,26 @@ def checked_url(url: str) -> str:
     return parts.render_as_string(hide_password=False)
 
 
-def make_engine(url: str, readers: int = 8, lock_wait_s: float = LOCK_WAIT_S) -> Engine:
+def make_engine(url: str, lock_wait_s: float = LOCK_WAIT_S) -> Engine:
     """An engine for a checked address; a writer waits for another one for ``lock_wait_s`` seconds.
 
     A SQLite file that is not there is made for its owner alone.
     """
-    if url == MEMORY:
-        engine = create_engine("sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False})
-        event.listen(engine, "connect", _sqlite_connect)
-        event.listen(engine, "begin", _sqlite_begin)
-        return engine
-    if url.startswith("sqlite"):
-        _make_private(str(make_url(url).database))
-        # The connection that was used last is used next: few of them fill their caches.
-        engine = create_engine(url, poolclass=QueuePool, pool_size=readers, max_overflow=32, pool_timeout=POOL_WAIT_S,
-                               pool_use_lifo=True,
-                               connect_args={"timeout": lock_wait_s, "check_same_thread": False})  # fmt: skip
+    pool: dict[str, Any] = {"pool_size": READERS, "max_overflow": 32, "pool_timeout": POOL_WAIT_S}
+    if url == MEMORY or url.startswith("sqlite"):
+        connect = {"timeout": lock_wait_s, "check_same_thread": False}
+        if url == MEMORY:
+            engine = create_engine("sqlite://", poolclass=StaticPool, connect_args=connect)
+        else:
+            _make_private(str(make_url(url).database))
+            # The connection that was used last is used next: few of them fill their caches.
+            engine = create_engine(url, poolclass=QueuePool, pool_use_lifo=True, connect_args=connect, **pool)
         event.listen(engine, "connect", _sqlite_connect)
         event.listen(engine, "begin", _sqlite_begin)
         return engine
     try:
-        engine = create_engine(
-            url, pool_size=readers, max_overflow=32, pool_pre_ping=True, pool_timeout=POOL_WAIT_S,
-            connect_args={"prepare_threshold": 3, "connect_timeout": CONNECT_S},
-        )  # fmt: skip
+        connect = {"prepare_threshold": 3, "connect_timeout": CONNECT_S}
+        engine = create_engine(url, pool_pre_ping=True, connect_args=connect, **pool)
         event.listen(engine, "connect", _postgresql_connect(lock_wait_s))
         return engine
     except (NoSuchModuleError, ModuleNotFoundError):

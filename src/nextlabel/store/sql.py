@@ -61,7 +61,6 @@ from nextlabel.store.campaign_tables import (
     read_events,
     task_from,
     together,
-    worker_from,
 )
 from nextlabel.store.engine import (
     LOCK_WAIT_S,
@@ -648,7 +647,7 @@ class SqlStore:
         which = select(*WORKER).where(workers.c.campaign == _CAMPAIGN)
         statement = which.order_by(workers.c.labels.desc(), workers.c.worker).limit(limit)
         with self.read() as connection:
-            return [worker_from(row) for row in connection.execute(statement, {"campaign": _find(connection, id)[0]})]
+            return [WorkerRow(*row) for row in connection.execute(statement, {"campaign": _find(connection, id)[0]})]
 
     # What a database keeps for all campaigns together -----------------------------------------------------------
 

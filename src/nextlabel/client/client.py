@@ -30,6 +30,18 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
+def _method(call: Callable[..., Any], client: Any, send: str) -> Any:
+    """A call as a method of a client, which sends it; of the class, the call itself."""
+    if client is None:
+        return call
+
+    @wraps(call)
+    def method(*args: Any, **options: Any) -> Any:
+        return getattr(client, send)(call(*args, **options))
+
+    return method
+
+
 class Method(Generic[P, T]):
     """A call as a method of both clients: ``Client`` returns its value, ``AsyncClient`` an awaitable of it."""
 
@@ -43,14 +55,7 @@ class Method(Generic[P, T]):
     @overload
     def __get__(self, client: None, kind: type) -> Callable[P, Call[T]]: ...
     def __get__(self, client: Any, kind: type) -> Any:
-        if client is None:
-            return self.call
-
-        @wraps(self.call)
-        def method(*args: P.args, **options: P.kwargs) -> Any:
-            return client._send(self.call(*args, **options))
-
-        return method
+        return _method(self.call, client, "_send")
 
 
 class PagedMethod(Generic[P, T]):
@@ -66,14 +71,7 @@ class PagedMethod(Generic[P, T]):
     @overload
     def __get__(self, client: None, kind: type) -> Callable[P, Call[Page[T]]]: ...
     def __get__(self, client: Any, kind: type) -> Any:
-        if client is None:
-            return self.call
-
-        @wraps(self.call)
-        def method(*args: P.args, **options: P.kwargs) -> Any:
-            return client._pages(self.call(*args, **options))
-
-        return method
+        return _method(self.call, client, "_pages")
 
 
 STANDING = "POST /campaigns/{campaign}/workers/standing"

@@ -14,7 +14,6 @@ campaign believes. It ends when it is revoked, and answers of other items are re
 
 from __future__ import annotations
 
-from typing import Any
 from urllib.parse import quote
 
 from anyio import to_thread
@@ -23,17 +22,14 @@ from markupsafe import Markup
 from starlette.responses import RedirectResponse, Response
 
 from nextlabel.campaign.replies import AuditItem
-from nextlabel.campaign.settings import shown_payload
 from nextlabel.errors import NotFoundError, TokenError
 from nextlabel.service.app_state import app_state
 from nextlabel.service.auth import campaign_id
 from nextlabel.service.links import INVALID_LINK, AuditKey
-from nextlabel.web.render import check_origin, page
-from nextlabel.web.worker.page_view import with_error_pages
+from nextlabel.web.render import check_origin
+from nextlabel.web.worker.page_view import item_page, with_error_pages
 from nextlabel.web.worker.session import MAX_AGE_S
 from nextlabel.web.worker.steps import read_form
-from nextlabel.web.worker.task_view import choices, payload_parts
-from nextlabel.web.worker.texts import texts_for
 
 router = APIRouter(include_in_schema=False)
 COOKIE = "nl_audit"
@@ -102,21 +98,15 @@ def _answer(request: Request, key: AuditKey, task: str, answer: str) -> None:
 
 
 def _page(request: Request, key: AuditKey, asked: str | None, last: str | None) -> Response:
-    config = app_state(request).campaign_service.store.row(key.campaign).config
-    items = _items(request, key)
+    row, items = app_state(request).campaign_service.store.row(key.campaign), _items(request, key)
     named = {one.task: one for one in items}
     item = named.get(asked or "") or next((one for one in items if one.label is None), None)
-    before = named.get(last or "")
-    texts = texts_for(config.language, request.headers.get("accept-language", ""))
-    context: dict[str, Any] = {
-        "texts": texts, "name": config.name or key.campaign, "question": config.question, "item": item,
-        "answered": sum(one.label is not None for one in items), "drawn": len(items),
-        "number": 0 if item is None else items.index(item) + 1, "address": _address(key.campaign),
-        "parts": [] if item is None else payload_parts(shown_payload(config.show, item.payload)),
-        "choices": choices(config), "answers": config.answer_type, "before": None,
-    }  # fmt: skip
+    before, more = named.get(last or ""), {"before": ""}
     if before is not None and before.label is not None and asked is None:
-        context["before"] = quote(before.task, safe="")
-        said = config.shown(config.answer_type.number_of(before.label))
-        context["last_answer"] = Markup('<strong dir="auto">{}</strong>').format(said)
-    return page("worker/audit.html", media=True, **context)
+        said = row.config.shown(row.config.answer_type.number_of(before.label))
+        shown = Markup('<strong dir="auto">{}</strong>').format(said)
+        more = {"before": quote(before.task, safe=""), "last_answer": shown}
+    return item_page(
+        "audit", request, row, item, answered=sum(one.label is not None for one in items), drawn=len(items),
+        number=0 if item is None else items.index(item) + 1, address=_address(key.campaign), **more,
+    )  # fmt: skip

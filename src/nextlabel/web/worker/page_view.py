@@ -27,6 +27,8 @@ from starlette.responses import JSONResponse, Response
 
 from nextlabel.campaign.declaration import LONGEST_COMMENT
 from nextlabel.campaign.replies import Lease, NoTask
+from nextlabel.campaign.rows import CampaignRow
+from nextlabel.campaign.settings import shown_payload
 from nextlabel.errors import NextlabelError
 from nextlabel.integrations import mturk
 from nextlabel.integrations.platforms import platform_of
@@ -39,7 +41,7 @@ from nextlabel.web.markdown import safe_html
 from nextlabel.web.render import page, render, replace_surrogates
 from nextlabel.web.worker.session import WorkerSession, completion_of
 from nextlabel.web.worker.steps import WorkerView, version_of
-from nextlabel.web.worker.task_view import INSTRUCTIONS_KEY, SKIP_KEY, UNDO_KEY, payload_parts
+from nextlabel.web.worker.task_view import INSTRUCTIONS_KEY, SKIP_KEY, UNDO_KEY, choices, payload_parts
 from nextlabel.web.worker.texts import FINAL_REASONS, WorkerTexts, texts_for
 
 #: The section of the texts' errors for a status; all others are refusals.
@@ -112,6 +114,16 @@ def _context(texts: WorkerTexts, session: WorkerSession, view: WorkerView, read:
         "longest_comment": LONGEST_COMMENT,
         "left": max(view.seconds_left, 0.0), "left_text": texts.time_left(view.seconds_left),
     }  # fmt: skip
+
+
+def item_page(template: str, request: Request, row: CampaignRow, item: Any, **more: Any) -> Response:
+    """An item that nobody holds, as workers are shown it, with the answers that there are."""
+    config = row.config
+    return page(
+        f"worker/{template}.html", media=True, texts=texts_for(config.language, accepted_languages(request)), item=item,
+        name=config.name or row.id, question=config.question, choices=choices(config), answers=config.answer_type,
+        parts=[] if item is None else payload_parts(shown_payload(config.show, item.payload)), **more,
+    )  # fmt: skip
 
 
 class WayOut(NamedTuple):

@@ -22,13 +22,11 @@ page in the same reply: one round trip per item.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from anyio import to_thread
 from fastapi import APIRouter, FastAPI, Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
-from nextlabel.campaign.settings import shown_payload
 from nextlabel.errors import TokenError
 from nextlabel.integrations import mturk
 from nextlabel.integrations.platforms import platform_of
@@ -36,9 +34,16 @@ from nextlabel.service.app_state import app_state
 from nextlabel.service.limits import address_of
 from nextlabel.service.links import INVALID_LINK, WorkerKey, is_participant
 from nextlabel.web.markdown import safe_html
-from nextlabel.web.render import check_origin, page
+from nextlabel.web.render import check_origin
 from nextlabel.web.worker import audit
-from nextlabel.web.worker.page_view import error_page, framed_policy, page_or_panel, wants_json, with_error_pages
+from nextlabel.web.worker.page_view import (
+    error_page,
+    framed_policy,
+    item_page,
+    page_or_panel,
+    wants_json,
+    with_error_pages,
+)
 from nextlabel.web.worker.session import (
     LAST_LEASE_COOKIE,
     READ_COOKIE,
@@ -57,8 +62,7 @@ from nextlabel.web.worker.steps import (
     take_step,
     version_read,
 )
-from nextlabel.web.worker.task_view import choices, payload_parts
-from nextlabel.web.worker.texts import DEFAULT, texts_for, worker_texts
+from nextlabel.web.worker.texts import DEFAULT, worker_texts
 
 router = APIRouter(include_in_schema=False)
 TURK = mturk.MechanicalTurk()
@@ -188,13 +192,7 @@ async def _begin_visit(request: Request, key: WorkerKey) -> int:
 def _preview(request: Request, campaign: str) -> Response:
     """The page with an item that nobody holds, and buttons that do nothing."""
     store = app_state(request).campaign_service.store
-    config = store.row(campaign).config
+    row = store.row(campaign)
     item = next((task for task in store.tasks(campaign, limit=LOOKED_AT) if task.gold is None), None)
-    texts = texts_for(config.language, request.headers.get("accept-language", ""))
-    context: dict[str, Any] = {
-        "texts": texts, "name": config.name or campaign, "question": config.question, "item": item,
-        "instructions": safe_html(config.instructions),
-        "parts": [] if item is None else payload_parts(shown_payload(config.show, item.payload)),
-        "choices": choices(config), "answers": config.answer_type,
-    }  # fmt: skip
-    return page("worker/preview.html", media=True, own_policy=framed_policy(request), **context)
+    instructions, policy = safe_html(row.config.instructions), framed_policy(request)
+    return item_page("preview", request, row, item, instructions=instructions, own_policy=policy)

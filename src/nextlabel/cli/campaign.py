@@ -526,17 +526,23 @@ def export(
     if format == "xlsx" and target is None:
         raise InputError("a workbook is not written to stdout.", "Give --save FILE.")
     with service_at(db) as service:
+        from nextlabel.campaign.results import GivenLabel
+        from nextlabel.campaigns.facade import Campaign
         from nextlabel.campaigns.status import cost_of
+        from nextlabel.campaigns.worker_reports import COLUMNS, cells
 
         cost = cost_of(service.store.row(id))
         if rows == "labels":
-            header, table = _labels(service, id, unanswered, dropped)
+            header = [field.name for field in fields(GivenLabel)]
+            table = _rows(header, service.labels(id, unanswered, dropped))
         elif rows == "workers":
-            header, table = _workers(service, id)
+            header, reports = list(COLUMNS), service.worker_reports.of(id)
+            table = (dict(zip(header, cells(one), strict=True)) for one in reports)
         elif rows == "profiles":
             header, table = ["worker", "truth", "answer", "count"], iter(service.profiles(id))
         elif rows == "events":
-            header, table = _events(service, id, after, limit)
+            header = ["seq", "at", "kind", "data"]
+            table = _rows(header, islice(Campaign(service, id).events(after), limit))
         elif rows == "items":
             header, table = ["item", "rank", "score", "sd", "comparisons"], iter(service.order(id)["items"])
         else:
@@ -557,14 +563,8 @@ def export(
         say(f"{what} written{'' if save is None else f' to {save}'}.{said}")
 
 
-def _events(service: CampaignService, id: str, after: int, limit: int | None) -> tuple[list[str], Iterator[Row]]:
-    """The columns of the log, and one object per event."""
-    from nextlabel.campaigns.facade import Campaign
-
-    service.store.row(id)
-    events = islice(Campaign(service, id).events(after), limit)
-    columns = ["seq", "at", "kind", "data"]
-    return columns, ({name: getattr(event, name) for name in columns} for event in events)
+def _rows(columns: Sequence[str], given: Iterable[Any]) -> Iterator[Row]:
+    return ({name: getattr(one, name) for name in columns} for one in given)
 
 
 def _results(service: CampaignService, id: str, form: Form) -> tuple[list[str], Iterator[Row]]:
@@ -578,23 +578,6 @@ def _results(service: CampaignService, id: str, form: Form) -> tuple[list[str], 
         for one in service.results(id)
     )
     return table.header, rows
-
-
-def _labels(service: CampaignService, id: str, unanswered: bool, dropped: bool) -> tuple[list[str], Iterator[Row]]:
-    """The columns of a file, and one object per label."""
-    from nextlabel.campaign.results import GivenLabel
-
-    service.store.row(id)
-    return [field.name for field in fields(GivenLabel)], (
-        asdict(one) for one in service.labels(id, unanswered, dropped)
-    )
-
-
-def _workers(service: CampaignService, id: str) -> tuple[list[str], Iterator[Row]]:
-    """The columns of a file, and one object per worker."""
-    from nextlabel.campaigns.worker_reports import COLUMNS, cells
-
-    return list(COLUMNS), (dict(zip(COLUMNS, cells(one), strict=True)) for one in service.worker_reports.of(id))
 
 
 def _write(header: Sequence[str], rows: Iterable[Row], stream: IO[str], form: Form) -> int:

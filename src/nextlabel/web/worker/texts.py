@@ -149,6 +149,3 @@ PLURALS: Final[dict[str, Callable[[int], str]]] = {
     "en": _only_one, "de": _only_one, "es": _only_one, "fr": _none_or_one, "pt": _none_or_one, "hi": _none_or_one,
     "zh": _without, "ar": _arabic,
 }  # fmt: skip
-
-#: The forms that a language's texts have, from the smallest number on.
-FORMS: Final = {language: tuple(dict.fromkeys(map(rule, range(1000)))) for language, rule in PLURALS.items()}

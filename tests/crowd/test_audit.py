@@ -117,3 +117,16 @@ def test_bad_audits_are_refused_in_a_sentence() -> None:
         nl.audit([0.9, 0.8], [1.0])
     with pytest.raises(InputError, match="level is 2"):
         nl.audit([0.9], [1.0], level=2)
+
+
+def test_labels_whose_truth_was_told_are_not_judged(tmp_path: Path) -> None:
+    """An export has the answers of controls, adjudications and audits in place of labels."""
+    results, audited = tmp_path / "results.csv", tmp_path / "audited.csv"
+    told = ["control", "adjudicated", "audited", "expert"]
+    rows = [
+        f"t{k},{'no' if k == 39 else 'yes'},{0.9 if k >= 4 else 1},{told[k] if k < 4 else 'labels'}" for k in range(40)
+    ]
+    results.write_text("\n".join(["task,label,probability,source", *rows]))
+    audited.write_text("\n".join(["task,label", *(f"t{k},{'yes' if k < 4 else 'no'}" for k in range(10))]))
+    found = nl.audit(str(results), str(audited))
+    assert (found.tasks, found.audited, found.right) == (36, 6, 0)

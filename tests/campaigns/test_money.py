@@ -67,8 +67,11 @@ def test_over_http_and_on_the_page(tmp_path: Path) -> None:
         assert made.budget == 100 and made.cost is not None and made.cost.at_most == pytest.approx(12)
         assert client.change(made.id, budget="24 EUR").budget == 200
         with service.http() as http:
-            for bad in ("24 USD", "24", "many", "1 EUR EUR"):
-                reply = http.patch(f"/campaigns/{made.id}", json={"budget": bad})
+            for name, bad in (
+                ("budget", "24 USD"), ("budget", "24"), ("budget", "many"), ("budget", "1 EUR EUR"),
+                ("pay_per_label", 1.7e308),  # with a fee on top it would be infinite
+            ):  # fmt: skip
+                reply = http.patch(f"/campaigns/{made.id}", json={name: bad})
                 assert reply.status_code == 422, reply.text
         with httpx.Client(base_url=service.url, timeout=60) as browser:
             browser.post("/sign-in", data={"token": service.token})

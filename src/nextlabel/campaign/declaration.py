@@ -315,7 +315,7 @@ class DeclaredSettings(BaseModel):
     pay_per_label: Annotated[
         float, Offer("P", changeable=True, form="terms", label="Pay per label", note="for the list of payments")
     ] = Field(
-        0.0, ge=0, examples=[0.05],
+        0.0, ge=0, le=LARGEST, examples=[0.05],
         description="What a worker is paid for a label, in a currency of your choice: for payments and cost.",
     )  # fmt: skip
     platform_fee: Annotated[

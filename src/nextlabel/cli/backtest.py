@@ -123,7 +123,7 @@ def backtest(
         with working("Replaying") as progress:
             return replay_report(lambda _: data, wanted, replications or 8, seed, progress, f"{labels} replayed")
     opt.refuse_idle(context, ["scale", "range_"], "--answer rating or number")
-    rates = _rates(arrival_rate, completion_rate, rho)
+    where, rates = engine.made(), _rates(arrival_rate, completion_rate, rho)
     belief = None if prior is None else _prior(prior)
     with working(f"Reading {labels}"):
         table = columns.read(labels, context)
@@ -147,7 +147,7 @@ def backtest(
             options=BacktestOptions(
                 pilot_tasks, method, *rates, order, tied_answer, readout or None, replay, turn_away
             ),
-            engine=engine.made(),
+            engine=where,
             progress=progress,
         )
     from nextlabel.backtesting.report import backtest_report

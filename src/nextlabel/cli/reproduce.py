@@ -68,14 +68,13 @@ def reproduce(
     ] = None,
 ) -> Report:
     """Run a study again: a figure, a table (CSV) and a manifest for each."""
+    where = engine.made()
     _find_studies()
     from studies.reproduce import STUDIES, check
     from studies.reproduce import reproduce as run_study
     from studies.study import StudyOptions
 
-    config = StudyOptions(
-        quick=quick, seed=seed, engine=engine.made(), replications=replications, data=data, tasks=tasks
-    )
+    config = StudyOptions(quick=quick, seed=seed, engine=where, replications=replications, data=data, tasks=tasks)
     chosen: list[str] = list(STUDIES) if study == "all" else [study]
     lacking = check(chosen, config, out)
     for name, error in lacking.items():

@@ -65,7 +65,7 @@ def simulate(
     ] = None,
 ) -> Report:
     """Compare policies on a problem: means, paired differences, and the gap to the bound."""
-    started, begin = datetime.now(UTC), perf_counter()
+    started, begin, where = datetime.now(UTC), perf_counter(), engine.made()
     numbers = flags.read_numbers()
     if numbers is not None:
         refuse_idle(context, ["out", *CHOICES], "questions with a choice")
@@ -107,7 +107,7 @@ def simulate(
             policies,
             replications=count,
             seed=seed,
-            engine=engine.made(),
+            engine=where,
             pending=pending,
             bound=bound,
             most_labels=most_labels,

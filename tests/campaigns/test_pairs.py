@@ -12,6 +12,8 @@ from scipy.special import expit
 from scipy.stats import kendalltau
 
 import nextlabel as nl
+from nextlabel.campaign.commands import Commands
+from nextlabel.campaign.crowd_model import first_model
 from nextlabel.cli.app import run
 from nextlabel.simulation.answers import drawn_pairs
 
@@ -59,6 +61,28 @@ def test_items_become_pairs_and_are_ranked() -> None:
         before = campaign.order()
         service.rebuild(id)
         assert campaign.order() == before
+
+
+def test_a_model_that_is_restored_knows_the_same() -> None:
+    """A snapshot has entries and no pairs: these are read from the campaign's tasks again."""
+    with nl.Campaign.create("memory:", ITEMS, budget=150, answer="pair") as campaign:
+        compare(campaign, np.linspace(2.0, -2.0, 8), 60)
+
+        def scores(commands: Commands) -> list[np.ndarray]:
+            state, found = commands.state, []
+            assert state.crowd is not None
+            other = first_model(state.row.config)
+            assert other.restore(state.crowd.dump(), state.row.seq)
+            data = state.crowd.begin_refit(state.row, state.row.left, None)
+            for model in (state.crowd, other):
+                model._refit(state, data)
+                pairs = model.snapshot(state).pairs
+                assert pairs is not None
+                found.append(pairs.fit.score)
+            return found
+
+        one, other = campaign._service.run(campaign.id, scores)
+        assert len(one) == 8 and np.array_equal(one, other)
 
 
 def test_who_is_among_the_best_is_asked_more() -> None:

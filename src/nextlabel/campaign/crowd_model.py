@@ -689,12 +689,12 @@ class ValuedModel(CrowdModel):
         assert isinstance(kind, Form)
         return FormCrowd(kind, config.seed, RIGHT if config.accuracy is None else min(config.accuracy, MOST_ACCURATE))
 
-    def _add_tasks(self, log: CampaignState, tasks: int) -> None:
+    def _learn(self, log: CampaignState, data: dict[str, Any]) -> None:
         if isinstance(self.crowd, PairCrowd):
-            while (after := len(self.crowd.first)) < tasks:
-                page = log.source.payloads(after - 1, min(CHUNK, tasks - after))
+            while (after := len(self.crowd.first)) < self.crowd.tasks:
+                page = log.source.payloads(after - 1, min(CHUNK, self.crowd.tasks - after))
                 self.crowd.add_pairs([pair_of(payload) for _, payload in page])
-        super()._add_tasks(log, tasks)
+        super()._learn(log, data)
 
     def _teach(self, log: CampaignState, data: dict[str, Any]) -> dict[str, Any]:
         return {}

@@ -214,11 +214,10 @@ class PairCrowd(ValuedCrowd):
         self._covariance, self._value = self.fit.covariance, np.zeros(0)
 
     def comparisons(self, labels: CrowdLabels) -> Comparisons:
-        """Labels as comparisons of items."""
-        said, task = SAID[labels.answer], labels.task
-        return Comparisons(
-            self.first[task], self.second[task], labels.worker, said, len(self.items), max(self.people, 1)
-        )
+        """Labels as comparisons of items, as far as the pairs have been learnt."""
+        known = labels.task < len(self.first)
+        task, worker, said = labels.task[known], labels.worker[known], SAID[labels.answer[known]]
+        return Comparisons(self.first[task], self.second[task], worker, said, len(self.items), max(self.people, 1))
 
     def read(self, tasks: int) -> Floats:
         """(tasks, 2 or 3) the probability of each answer."""

@@ -11,14 +11,12 @@ import pytest
 from nextlabel.beliefs.fact import Fact
 from nextlabel.cli.app import run
 from nextlabel.errors import InputError
-from nextlabel.planning.plan import Lines
+from nextlabel.planning.plan import CrowdBounds
 from nextlabel.planning.plan import plan as make_plan
 from nextlabel.planning.report import assumptions, sentences
 from nextlabel.problem.problem import Problem, WorkerType
 from nextlabel.problem.tables import answers_text
-from nextlabel.problem.tasks import LARGEST
 from nextlabel.solve.bound import upper_bound
-from nextlabel.solve.curve import least_budget
 
 TOML = """budget = 60
 [[tasks]]
@@ -39,15 +37,15 @@ def problem() -> Problem:
 
 
 def test_lines_of_prices_bound_every_budget_and_say_what_a_target_needs() -> None:
-    some = np.array([10, 20, 40, 60])
+    some = np.array([0, 10, 20, 40, 60])
     solved = [upper_bound(problem().with_budget(int(U))) for U in some]
-    lines = Lines(some, np.array([one.value for one in solved]), np.array([one.price for one in solved]))
+    bounds = CrowdBounds(problem(), some, solved)
     for U in (5, 15, 30, 50):
-        assert lines.at(np.array([U]))[0] >= upper_bound(problem().with_budget(U)).value - 1e-5
-    needed = least_budget(lines.at, 17.0, LARGEST)
+        assert bounds.value(np.array([U]))[0] >= upper_bound(problem().with_budget(U)).per_task - 1e-6
+    needed = bounds.budget_for(0.85)
     assert needed is not None
     assert upper_bound(problem().with_budget(needed - 1)).value < 17.0
-    dear = least_budget(lines.at, 19.99, LARGEST)
+    dear = bounds.budget_for(0.9995)
     assert dear is None or dear > 60
 
 

@@ -19,7 +19,7 @@ where the interpolated curve reaches the target, between ``needed_low`` and ``ne
 intervals do; ``needed_by_any`` is proved if workers are alike. The price is not: B(U) is above the best policy, and so
 may be flatter there than what that policy gains by a label.
 
-With workers who differ (``plan_with_workers``), whose policy is ``crowd``:
+With workers who differ, whose policy is ``crowd`` (``CrowdBounds``):
 
 ========= ============== ==========================================================================
 symbol    code           meaning
@@ -39,13 +39,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
-from typing import NamedTuple
 
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
 from nextlabel.errors import InputError
-from nextlabel.planning.report import OF_TYPES, Money, Plan, needed_labels
+from nextlabel.planning.report import ALIKE, OF_TYPES, Money, Plan, needed_labels
 from nextlabel.policies.auto import Auto
 from nextlabel.policies.base import Policy
 from nextlabel.policies.index import Index
@@ -62,117 +61,59 @@ from nextlabel.solve.progress import Progress, part
 
 #: Budgets of the curve where workers differ.
 CROWD_POINTS = 8
-#: A task is simulated at least so often in all.
-TASKS_SEEN, LEAST_REPLICATIONS, MOST_REPLICATIONS = 40_000, 10, 200
 
 
-class Lines(NamedTuple):
-    """Bounds solved at some budgets: values, prices of a label."""
+@dataclass(frozen=True, slots=True)
+class CrowdBounds:
+    """Bounds of types of workers, solved at each of the curve's budgets; between them their lines bound as well."""
 
+    problem: Problem
     budgets: Ints
-    values: Floats
-    prices: Floats
+    solved: list[Bound]
 
-    def at(self, budgets: Ints) -> Floats:
-        """The least of the lines at each budget."""
-        apart = np.asarray(budgets, dtype=np.float64)[:, None] - self.budgets
-        return np.asarray((self.values + self.prices * apart).min(axis=1), dtype=np.float64)
+    @classmethod
+    def solve(cls, problem: Problem, most: int | None, progress: Progress | None) -> CrowdBounds:
+        """The budgets of the curve up to ``most`` or what the supply can give, and the bound at each of them."""
+        supply = sum(worker.labels(problem.horizon) for worker in problem.workers)
+        top = max(1, int(min(SHOWN_LABELS_A_TASK * problem.tasks if most is None else most, supply)))
+        budgets = np.unique(np.round(np.linspace(0, top, CROWD_POINTS + 1)).astype(np.int64))
+        found = [
+            upper_bound(problem.with_budget(U), progress=part(progress, b, len(budgets)))
+            for b, U in enumerate(budgets.tolist())
+        ]
+        return cls(problem, budgets, found)
 
+    @property
+    def prices(self) -> Floats:
+        """The price of a label at each of the budgets; without labels there is none, and the next one stands."""
+        return np.array([one.price for one in (self.solved[1], *self.solved[1:])], dtype=np.float64)
 
-def plan_with_workers(
-    problem: Problem,
-    *,
-    target: float | None,
-    most: int | None,
-    replications: int | None,
-    seed: int,
-    turn_away: bool,
-    engine: Engine | None,
-    progress: Progress | None,
-) -> Plan:
-    """Plan a problem with workers; ``most`` is the largest budget of the curve."""
-    begin = perf_counter()
-    K = problem.tasks
-    top = _top(problem, most)
-    budgets = np.unique(np.round(np.linspace(0, top, CROWD_POINTS + 1)).astype(np.int64))
-    count = replications
-    if count is None:
-        count = int(np.clip(TASKS_SEEN // K, LEAST_REPLICATIONS, MOST_REPLICATIONS))
-    solved = [
-        upper_bound(problem.with_budget(int(U)), progress=part(part(progress, 0, 2), b, len(budgets)))
-        for b, U in enumerate(budgets.tolist())
-    ]
-    values, prices = np.array([one.value for one in solved]), np.array([one.price for one in solved])
-    lines = Lines(budgets[1:], values[1:], prices[1:])  # without labels there is no price
-    bound = np.append(values[0], lines.at(budgets[1:])) / K
-    needed_by_any = None if target is None else _least(problem, lines, float(bound[0]), target)
-    curve = _simulated(problem, budgets, solved, turn_away, count, seed, engine, part(progress, 1, 2))
-    reached = np.minimum(curve.mean, bound)
-    needs = needed_labels(budgets, (curve.mean, reached), curve.half_width, target, needed_by_any)
-    if progress is not None:
-        progress(1.0)
-    return Plan(
-        problem=problem,
-        budgets=budgets,
-        value=reached,
-        half_width=curve.half_width,
-        bound=bound,
-        price=np.append(prices[1], prices[1:]),
-        labels_used=curve.labels_used,
-        overlaps=(),
-        overlap=np.zeros(0),
-        **needs._asdict(),
-        money=None,
-        replications=count,
-        seed=seed,
-        seconds=perf_counter() - begin,
-        simulated=curve.mean,
-        policy="crowd",
-        model=OF_TYPES,
-        assumes=solved[-1].assumes,
-        supply_prices=np.array([one.supply_prices for one in solved]),
-    )
+    def value(self, budgets: Ints | Floats) -> Floats:
+        """No policy has more with each of the budgets: the least of the lines, and without labels what was solved."""
+        U = np.asarray(budgets, dtype=np.float64)
+        apart = U[:, None] - self.budgets[1:]
+        lines = (np.array([one.value for one in self.solved[1:]]) + self.prices[1:] * apart).min(axis=1)
+        return np.asarray(np.where(U > 0, lines, self.solved[0].value) / self.problem.tasks, dtype=np.float64)
 
+    def budget_for(self, target: float) -> int | None:
+        """The least budget whose bound reaches ``target`` a task. None: none does."""
+        return least_budget(self.value, target, LARGEST)
 
-def _top(problem: Problem, most: int | None) -> int:
-    supply = sum(worker.labels(problem.horizon) for worker in problem.workers)
-    top = SHOWN_LABELS_A_TASK * problem.tasks if most is None else most
-    return max(1, int(min(top, supply)))
-
-
-def _least(problem: Problem, lines: Lines, start: float, target: float) -> int | None:
-    if not start < target < 1.0 and problem.is_accuracy:
-        raise InputError(
-            f"target {target:g} is not between {start:.4g}, what no label at all gives, and 1.",
-            "Give the share of tasks to get right, e.g. --target 0.9.",
-        )
-    return least_budget(lambda U: lines.at(U) / problem.tasks, target, LARGEST)
-
-
-def _simulated(
-    problem: Problem,
-    budgets: Ints,
-    solved: list[Bound],
-    turn_away: bool,
-    count: int,
-    seed: int,
-    engine: Engine | None,
-    progress: Progress | None,
-) -> ValueCurve:
-    """The policy ``crowd`` with each budget; nothing is simulated without labels."""
-    mean, half, used = np.zeros(len(budgets)), np.zeros(len(budgets)), np.zeros(len(budgets))
-    for b, U in enumerate(budgets.tolist()):
-        if U == 0:
-            mean[b] = solved[b].per_task
-            continue
-        mine = part(progress, b, len(budgets))
-        study = simulate(
-            problem.with_budget(U), ["crowd"], replications=count, seed=seed, engine=engine, bound=solved[b],
-            turn_away=turn_away, progress=mine,
-        )  # fmt: skip
-        one = study.results[0]
-        mean[b], half[b], used[b] = one.per_task.mean, one.per_task.half_width, one.labels_used
-    return ValueCurve(budgets, mean, half, used, mean[None, :])
+    def simulated(
+        self, turn_away: bool, count: int, seed: int, engine: Engine | None, progress: Progress | None
+    ) -> ValueCurve:
+        """The policy ``crowd`` with each budget; nothing is simulated without labels."""
+        mean, half, used = np.zeros((3, len(self.budgets)))
+        mean[0] = self.solved[0].per_task
+        for b, U in enumerate(self.budgets.tolist()):
+            if U > 0:
+                study = simulate(
+                    self.problem.with_budget(U), ["crowd"], replications=count, seed=seed, engine=engine,
+                    bound=self.solved[b], turn_away=turn_away, progress=part(progress, b, len(self.budgets)),
+                )  # fmt: skip
+                one = study.results[0]
+                mean[b], half[b], used[b] = one.per_task.mean, one.per_task.half_width, one.labels_used
+        return ValueCurve(self.budgets, mean, half, used, mean[None, :])
 
 
 #: Budgets whose prices are solved for, as shares of the most that is of use before the deadline.
@@ -278,7 +219,8 @@ def where_to_stop(
     )
 
 
-POLICIES = ("index", "auto")
+#: How often a task is simulated in all with each policy; replications at least and at most.
+REPLICATIONS = {"index": (400_000, 20, 2000), "auto": (100_000, 10, 500), "crowd": (40_000, 10, 200)}
 OVERLAPS = (1, 3, 5, 7)
 #: Labels per task at the end of the curve when neither budget nor target says how far.
 SHOWN_LABELS_A_TASK = 8
@@ -286,8 +228,6 @@ SHOWN_LABELS_A_TASK = 8
 PROVED_LABELS_A_TASK = 64
 #: The curve is extended so often, by half each time, until it reaches the target.
 EXTENSIONS = 6
-#: How often a task is simulated in all, whatever the number of replications; replications at least and at most.
-REPLICATIONS = {"index": (400_000, 20, 2000), "auto": (100_000, 10, 500)}
 
 
 def plan(
@@ -310,77 +250,66 @@ def plan(
     ``crowd``; ``turn_away`` lets it give an arrival nothing.
     """
     begin = perf_counter()
-    if problem.workers:
-        if policy not in (None, "crowd"):
-            raise InputError(
-                f"with workers who differ a plan simulates the policy crowd, and not {policy!r}.", "Leave it out."
-            )
-        if label_cost is not None:
-            raise InputError(
-                "with workers who differ a label's cost belongs to the type of worker.",
-                "Write cost = 0.05 in [[workers]]; the plan's values are then net of it.",
-            )
-        return plan_with_workers(
-            problem, target=target, most=most, replications=replications, seed=seed, turn_away=turn_away,
-            engine=engine, progress=progress,
-        )  # fmt: skip
-    if turn_away:
-        raise InputError(
-            "turning away is for problems with workers who differ, and this one has none.",
-            "Add [[workers]] to the problem file, or leave --turn-away out.",
-        )
-    _check(problem, target, most)
-    rule = _policy(problem, policy)
-    simulated = partial(simulated_curve, rule)
-    count = replications
+    _check(problem, policy, most, label_cost, turn_away, target)
+    rule, count, money = _policy(problem, policy), replications, None
     if count is None:
         seen, least, many = REPLICATIONS[rule]
         count = int(np.clip(seen // problem.tasks, least, many))
-    ample = with_ample_budget(problem) if most is None else problem.with_budget(most)
-    bounds = plan_bounds(ample, part(progress, 0, 2))
-    needed_by_any = None if target is None else bounds.budget_for(target)
-    top = _first_top(problem, target, needed_by_any) if most is None else most
-    curve = simulated(problem, top, count, seed, engine, part(progress, 1, 2))
-    for _ in range(EXTENSIONS if most is None and needed_by_any is not None else 0):
-        further = min(int(1.5 * top), useful_budget(problem))
-        if target is None or curve.mean[-1] - curve.half_width[-1] >= target or further <= top:
-            break
-        top = further
-        curve = simulated(problem, top, count, seed, engine, part(progress, 1, 2))
+    bounds: PlanBounds | CrowdBounds
+    first, second = part(progress, 0, 2), part(progress, 1, 2)
+    if problem.workers:
+        bounds = CrowdBounds.solve(problem, most, first)
+        needed_by_any = _least_for(problem, bounds, target)
+        curve, price = bounds.simulated(turn_away, count, seed, engine, second), bounds.prices
+    else:
+        bounds = plan_bounds(with_ample_budget(problem) if most is None else problem.with_budget(most), first)
+        needed_by_any = _least_for(problem, bounds, target)
+        top = _first_top(problem, target, needed_by_any) if most is None else most
+        curve = simulated_curve(rule, problem, top, count, seed, engine, second)
+        for _ in range(EXTENSIONS if most is None and needed_by_any is not None else 0):
+            further = min(int(1.5 * top), useful_budget(problem))
+            if target is None or curve.mean[-1] - curve.half_width[-1] >= target or further <= top:
+                break
+            top = further
+            curve = simulated_curve(rule, problem, top, count, seed, engine, second)
+        price = bounds.price(curve.budgets)
     limit = bounds.value(curve.budgets)
     reached = np.minimum(curve.mean, limit)  # what is above the bound is chance
-    needs = needed_labels(curve.budgets, (curve.mean, reached), curve.half_width, target, needed_by_any)
-    money = None
     if label_cost is not None:
-        at_cost = partial(simulated, count=count, seed=seed, engine=engine, largest_alone=True)
+        at_cost = partial(simulated_curve, rule, count=count, seed=seed, engine=engine, largest_alone=True)
         money = where_to_stop(problem, replace(curve, mean=reached), label_cost, value, at_cost)
     if progress is not None:
         progress(1.0)
+    solved = bounds.solved if isinstance(bounds, CrowdBounds) else []
+    overlaps = () if solved else OVERLAPS
     return Plan(
         problem=problem,
         budgets=curve.budgets,
         value=reached,
         half_width=curve.half_width,
         bound=limit,
-        price=bounds.price(curve.budgets),
+        price=price,
         labels_used=curve.labels_used,
-        overlaps=OVERLAPS,
-        overlap=overlap_values(problem, np.array(OVERLAPS)),
-        **needs._asdict(),
+        overlaps=overlaps,
+        overlap=overlap_values(problem, np.array(overlaps)) if overlaps else np.zeros(0),
+        **needed_labels(curve.budgets, (curve.mean, reached), curve.half_width, target, needed_by_any)._asdict(),
         money=money,
         replications=count,
         seed=seed,
         seconds=perf_counter() - begin,
         simulated=curve.mean,
         policy=rule,
-        sample=sample_tasks(problem)[1],
+        model=OF_TYPES if solved else ALIKE,
+        assumes=solved[-1].assumes if solved else "",
+        supply_prices=np.array([one.supply_prices for one in solved]) if solved else None,
+        sample=1 if solved else sample_tasks(problem)[1],
     )
 
 
 def _policy(problem: Problem, asked: str | None) -> str:
     """The policy to simulate; with more kinds of tasks than tables can hold ``auto`` is the index."""
-    if asked not in (None, *POLICIES):
-        raise InputError(f"a plan does not know the policy {asked!r}.", f"Use {' or '.join(POLICIES)}.")
+    if problem.workers:
+        return "crowd"
     if len(problem.classes) > FEW_CLASSES:
         return "index"
     return asked or ("auto" if problem.finite else "index")
@@ -393,8 +322,10 @@ def with_ample_budget(problem: Problem) -> Problem:
 
 def check_target(problem: Problem, target: float) -> None:
     """Refuse a target that no label is needed for, or that even the truth would not reach."""
-    root = float(overlap_values(problem, np.array([0]))[0])
-    ceiling = ceiling_value(problem)
+    _between(problem, target, float(overlap_values(problem, np.array([0]))[0]), ceiling_value(problem))
+
+
+def _between(problem: Problem, target: float, root: float, ceiling: float) -> None:
     if not root < target < ceiling:
         raise InputError(
             f"target {target:g} is not between {root:.4g}, what no label at all gives, and {ceiling:.4g}.",
@@ -404,7 +335,35 @@ def check_target(problem: Problem, target: float) -> None:
         )
 
 
-def _check(problem: Problem, target: float | None, most: int | None) -> None:
+def _least_for(problem: Problem, bounds: PlanBounds | CrowdBounds, target: float | None) -> int | None:
+    """The labels that any policy needs for the target, at least."""
+    if target is None:
+        return None
+    if problem.workers and problem.is_accuracy:
+        _between(problem, target, float(bounds.value(np.zeros(1))[0]), 1.0)
+    return bounds.budget_for(target)
+
+
+def _check(
+    problem: Problem, policy: str | None, most: int | None, label_cost: float | None, turn_away: bool,
+    target: float | None,
+) -> None:  # fmt: skip
+    if problem.workers:
+        if policy not in (None, "crowd"):
+            raise InputError(
+                f"with workers who differ a plan simulates the policy crowd, and not {policy!r}.", "Leave it out."
+            )
+        if label_cost is not None:
+            raise InputError(
+                "with workers who differ a label's cost belongs to the type of worker.",
+                "Write cost = 0.05 in [[workers]]; the plan's values are then net of it.",
+            )
+        return
+    if turn_away:
+        raise InputError(
+            "turning away is for problems with workers who differ, and this one has none.",
+            "Add [[workers]] to the problem file, or leave --turn-away out.",
+        )
     if most is not None:
         whole("budget", most, 1, "Give at least one label, e.g. --budget 1200.")
     if problem.label_cost > 0:
@@ -414,6 +373,8 @@ def _check(problem: Problem, target: float | None, most: int | None) -> None:
         )
     if target is not None:
         check_target(problem, target)
+    if policy not in (None, "index", "auto"):
+        raise InputError(f"a plan does not know the policy {policy!r}.", "Use index or auto.")
 
 
 def _first_top(problem: Problem, target: float | None, needed_by_any: int | None) -> int:

@@ -11,7 +11,7 @@ import pytest
 
 from nextlabel.backtesting.backtest import BacktestOptions, backtest
 from nextlabel.backtesting.pilot import hold_out
-from nextlabel.backtesting.readout import accuracy_of, decisions, with_all_labels
+from nextlabel.backtesting.readout import COUNTING, decisions, everything, right_by, scores_of, winners
 from nextlabel.backtesting.report import (
     assumptions,
     backtest_report,
@@ -350,11 +350,11 @@ def test_a_million_labels(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
 
 def test_accuracy_with_all_labels() -> None:
     recorded = crowd(uneven=True)
-    said = with_all_labels("majority", recorded, Beta(1, 1), 0.5)
-    same = with_all_labels("posterior", recorded, Beta(1, 1), 0.5)
-    assert (said == same).all()
+    votes, posterior = (scores_of(name, ReplaySetup(recorded), *everything(recorded)) for name in COUNTING)
+    said = winners(votes)
+    assert (said == winners(posterior)).all()
     by_hand = np.where(said < 0, 0.5, said == recorded.gold).mean()
-    assert accuracy_of(said, recorded.gold, "half") == pytest.approx(by_hand)
+    assert right_by(votes, recorded.gold, "half").mean() == pytest.approx(by_hand)
 
 
 def test_a_policy_that_is_solved_for_each_budget_is_paired_with_the_index() -> None:

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 from nextlabel.backtesting.backtest import BacktestOptions, backtest, default_replications
-from nextlabel.backtesting.readout import by_scores, collected_labels, everything, votes_of
+from nextlabel.backtesting.readout import collected_labels, everything, right_by
 from nextlabel.backtesting.report import assumptions, backtest_report, sentences, verdicts
 from nextlabel.backtesting.result import Backtest
 from nextlabel.cli.app import run
 from nextlabel.errors import InputError
 from nextlabel.files.labels import read_gold, read_labels
+from nextlabel.simulation.crowd_replay import votes_of
 from nextlabel.simulation.replay import to_recorded
 
 Rows = list[tuple[str, str, str]]
@@ -126,9 +127,9 @@ def test_votes_and_ties_of_more_than_two_answers() -> None:
     truth = read_gold({"task": [r[0] for r in gold], "label": [r[2] for r in gold]}, table)
     recorded = to_recorded(table, truth, any_answers=True)
     drawn, taken = everything(recorded)
-    votes = votes_of(recorded, drawn, taken)
+    votes = votes_of(collected_labels(recorded, drawn, taken))
     assert votes.sum(axis=1).tolist() == [4.0] * 5
-    credit = by_scores(recorded, votes_of)(drawn, taken)
+    credit = right_by(votes, recorded.gold, "half")
     for x in range(5):
         best = np.flatnonzero(votes[x] == votes[x].max())
         assert credit[x] == (1.0 / len(best) if recorded.gold[x] in best else 0.0)

@@ -24,9 +24,8 @@ Rules that count votes and fixed overlaps are played by ``simulation.replay``, r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -40,19 +39,13 @@ from nextlabel.backtesting.readout import (
     FITS,
     LEARNING,
     READOUTS,
-    CollectedReadout,
-    accuracy_of,
-    beliefs_of,
-    by_dawid_skene,
-    by_scores,
     collected_labels,
     decisions,
     everything,
     needs_crowdkit,
-    posteriors_of,
-    votes_of,
+    right_by,
+    scores_of,
     winners,
-    with_all_labels,
 )
 from nextlabel.backtesting.result import Backtest, Curve, Key, PolicyAccuracy, Saving, resampled, saving
 from nextlabel.beliefs.lattice import triangle_counts
@@ -270,26 +263,6 @@ def count_votes(setting: ReplaySetup, played: Outcomes, readouts: Iterable[str],
     return PlayedRule(played.name, played.budgets, played.used.mean(axis=0), curves, {"posterior": believed})
 
 
-def collected_curve(
-    setting: ReplaySetup, budgets: Ints, taken: Ints, read_out: CollectedReadout, only: Sequence[int] | None
-) -> Curve:
-    """The curve of a read-out that sees who gave which label, at some budgets (nan at the others).
-
-    ``taken`` (replications, budgets, K) are the labels of each task.
-    """
-    rows = judged(setting.recorded)
-    by_order = np.full(taken.shape[:2], np.nan)
-    by_task = np.zeros((len(rows), len(budgets)))
-    for rep, each in enumerate(taken):
-        drawn = setting.drawn(rep)
-        for b, U in enumerate(budgets.tolist()):
-            if only is None or U in only:
-                right = read_out(drawn, each[b])[rows]
-                by_order[rep, b] = right.mean()
-                by_task[:, b] += right / len(taken)
-    return Curve(by_order, by_task)
-
-
 @dataclass(frozen=True, slots=True)
 class Play:
     """What is played: the setting, options, budgets asked for, all budgets, overlaps, replications."""
@@ -304,17 +277,44 @@ class Play:
     engine: Engine | None = None
     features: Features | None = None
 
+    @property
+    def counted(self) -> ReplaySetup:
+        """The setting as rules that count votes see it; where there are more than two answers they look at none."""
+        pool = self.setting.recorded
+        if pool.answers == 2:
+            return self.setting
+        two = replace(pool, labels=np.minimum(pool.labels, 1), gold=np.minimum(pool.gold, 1), answers=2)
+        return replace(self.setting, recorded=two)
+
     def replay(self, policy: Policy, keep: int, progress: Progress | None) -> Outcomes:
         """A policy that counts votes; one that is planned for one budget plays only those asked for."""
-        budgets = self.asked if policy.planned_ahead else self.grid
-        setting, pool = self.setting, self.setting.recorded
-        if pool.answers > 2:  # a rule of ``BLIND``, which looks at no answer
-            two = replace(pool, labels=np.minimum(pool.labels, 1), gold=np.minimum(pool.gold, 1), answers=2)
-            setting = replace(setting, recorded=two)
+        budgets, setting = self.asked if policy.planned_ahead else self.grid, self.counted
         return replay_policy(
             setting, for_budgets(setting, policy, budgets[-1]), budgets, self.replications, keep=keep,
             engine=self.engine, progress=progress,
         )  # fmt: skip
+
+    def right(self, readout: str, drawn: Ints, taken: Ints) -> Floats:
+        """(K,) what each task is worth, read out from the first ``taken`` of its ``drawn`` labels."""
+        scores = scores_of(readout, self.setting, drawn, taken, self.features)
+        return right_by(scores, self.setting.recorded.gold, self.options.ties)
+
+    def collected_curve(self, readout: str, budgets: Ints, taken: Ints, only: Sequence[int] | None) -> Curve:
+        """The curve of a read-out that sees who gave which label, at some budgets (nan at the others).
+
+        ``taken`` (replications, budgets, K) are the labels of each task.
+        """
+        rows = judged(self.setting.recorded)
+        by_order = np.full(taken.shape[:2], np.nan)
+        by_task = np.zeros((len(rows), len(budgets)))
+        for rep, each in enumerate(taken):
+            drawn = self.setting.drawn(rep)
+            for b, U in enumerate(budgets.tolist()):
+                if only is None or U in only:
+                    right = self.right(readout, drawn, each[b])[rows]
+                    by_order[rep, b] = right.mean()
+                    by_task[:, b] += right / len(taken)
+        return Curve(by_order, by_task)
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,74 +326,41 @@ class Played:
     ceilings: dict[str, float]
 
 
-def play_counting(play: Play, policies: Sequence[Policy], progress: Progress | None) -> Played:
-    """Policies that count votes, on labels whose givers are not looked at, save by Dawid-Skene."""
-    setting, pool, ties = play.setting, play.setting.recorded, play.options.ties
-    counting = [name for name in COUNTING if name in play.readouts or name == "posterior"]
-    keep = followed(len(pool), len(play.grid), play.replications)
-    outcomes = [
-        play.replay(policy, keep, part(progress, k, len(policies) + ("dawid-skene" in play.readouts)))
-        for k, policy in enumerate(policies)
-    ]
-    outcomes.append(replay_overlaps(setting, play.overlaps, play.replications, keep=keep, engine=play.engine))
-    rules = [count_votes(setting, one, counting, ties) for one in outcomes]
-    ceilings = {
-        name: accuracy_of(with_all_labels(name, pool, setting.prior, setting.threshold), pool.gold, ties)
-        for name in counting
-        if name in play.readouts
-    }
-    if "dawid-skene" in play.readouts:
-        read_out = by_dawid_skene(pool, ties)
-        ceilings["dawid-skene"] = float(read_out(*everything(pool))[judged(pool)].mean())
-        for one, rule in zip(outcomes, rules, strict=True):
-            only = None if one.name == FIXED else play.asked
-            rule.curves["dawid-skene"] = collected_curve(setting, one.budgets, one.taken[:FITS], read_out, only)
-    return Played(rules[:-1], rules[-1], ceilings)
-
-
-def play_with_workers(
+def play_rules(
     play: Play, policies: Sequence[Policy], crowd: Sequence[Policy], table: LabelTable | None, progress: Progress | None
 ) -> Played:
-    """Policies that learn workers, policies that count votes, and fixed overlaps, read out by who gave which label."""
-    setting, pool, steps = play.setting, play.setting.recorded, len(crowd) + len(policies)
+    """Policies that learn workers, policies that count votes, and fixed overlaps.
+
+    Posterior and majority are read off the counts of two answers; all else is read out of the labels collected.
+    """
+    setting, pool = play.setting, play.setting.recorded
+    steps = len(crowd) + len(policies) + ("dawid-skene" in play.readouts)
     learners = play_crowd_policies(play, crowd, table, _share(progress, len(crowd), steps))
-    readouts = collected_readouts(play)
-    each = np.stack([np.minimum(pool.counts, k) for k in play.overlaps])
-    fixed = PlayedRule(FIXED, np.array(play.overlaps), each.sum(axis=1).astype(np.float64))
-    rules, taken = [fixed], [np.tile(each, (play.replications, 1, 1))]
-    for k, policy in enumerate(policies):
-        one = play.replay(policy, play.replications, part(progress, len(crowd) + k, steps))
-        if pool.answers > 2:
-            rules.append(PlayedRule(one.name, one.budgets, one.used.mean(axis=0)))
-        else:
-            rules.append(count_votes(setting, one, [name for name in COUNTING if name in play.readouts], "half"))
-        taken.append(one.taken)
-    for rule, some in zip(rules, taken, strict=True):
-        for name, read_out in readouts.items():
-            if name not in rule.curves:
-                few = some[:FITS] if name == "dawid-skene" else some
-                only = play.asked if name == "dawid-skene" and rule is not fixed else None
-                rule.curves[name] = collected_curve(setting, rule.budgets, few, read_out, only)
-    ceilings = {name: float(read(*everything(pool))[judged(pool)].mean()) for name, read in readouts.items()}
-    return Played([*learners, *rules[1:]], rules[0], ceilings)
+    counted = [name for name in COUNTING if pool.answers == 2 and name in play.readouts]
+    collected = [name for name in play.readouts if name not in counted]
+    every = not {"dawid-skene"}.issuperset(collected)
+    keep = play.replications if every else followed(len(pool), len(play.grid), play.replications)
+    outcomes = [play.replay(policy, keep, part(progress, len(crowd) + k, steps)) for k, policy in enumerate(policies)]
+    outcomes.append(replay_overlaps(play.counted, play.overlaps, play.replications, keep=keep, engine=play.engine))
+
+    def read_out(one: Outcomes) -> PlayedRule:
+        rule, taken = count_votes(setting, one, counted, play.options.ties), one.taken if collected else one.ends
+        curves: dict[str, Curve] = {}
+        for name in play.readouts:
+            slow = name == "dawid-skene"
+            only = play.asked if slow and one.name != FIXED else None
+            some = taken[:FITS] if slow else taken
+            curves[name] = rule.curves.get(name) or play.collected_curve(name, one.budgets, some, only)
+        return replace(rule, curves=curves)
+
+    rules = [read_out(one) for one in outcomes]
+    ceilings = {name: float(play.right(name, *everything(pool))[judged(pool)].mean()) for name in play.readouts}
+    return Played([*learners, *rules[:-1]], rules[-1], ceilings)
 
 
 def _share(progress: Progress | None, done: int, of: int) -> Progress | None:
     """Progress of the first ``done`` of ``of`` equal pieces, together."""
     return None if progress is None or done == 0 else lambda fraction: progress(fraction * done / of)
-
-
-def collected_readouts(play: Play) -> dict[str, CollectedReadout]:
-    """The read-outs asked for, as functions of the labels collected."""
-    pool = play.setting.recorded
-    known: dict[str, Callable[[], CollectedReadout]] = {
-        "workers": lambda: by_scores(pool, partial(beliefs_of, features=play.features)),
-        "crowdlab": lambda: by_scores(pool, partial(beliefs_of, features=play.features, readout="crowdlab")),
-        "majority": lambda: by_scores(pool, votes_of),
-        "posterior": lambda: by_scores(pool, partial(posteriors_of, play.setting.prior, play.setting.threshold)),
-        "dawid-skene": lambda: by_dawid_skene(pool, play.options.ties),
-    }
-    return {name: known[name]() for name in play.readouts if name in known}
 
 
 #: Labels of one task that the index models in full, and its accuracy; less of both when many labels are in flight.
@@ -609,14 +576,17 @@ def backtest(
     count = _count(replications, rules, int(recorded.counts.sum()))
     truth = "gold" if (recorded.gold >= 0).any() else "consensus"
     learnt = _learnt(recorded, rules, how, _two_answers(prior), threshold, seed)
-    pool, undecided = _judged(recorded.subset(learnt.rest), truth, learnt, rules)
-    setting = ReplaySetup(pool, learnt.prior, learnt.threshold, how.arrival_rate, how.completion_rate, how.order, seed)
+    setting, undecided = _judged(
+        ReplaySetup(
+            recorded.subset(learnt.rest), learnt.prior, learnt.threshold, how.arrival_rate, how.completion_rate,
+            how.order, seed,
+        ),
+        truth, rules,
+    )  # fmt: skip
+    pool = setting.recorded
     asked, grid, overlaps = choose_budgets(setting, labels_per_task, budgets, crowd=bool(rules.crowd))
     play = Play(setting, how, rules.readouts, asked, grid, overlaps, count, engine, known)
-    if rules.know_workers or recorded.answers > 2:
-        played = play_with_workers(play, rules.counting, rules.crowd, table, progress)
-    else:
-        played = play_counting(play, rules.counting, progress)
+    played = play_rules(play, rules.counting, rules.crowd, table, progress)
     found = sorted(played.rules, key=lambda one: rules.names.index(one.name))
     index = next((one for one in found if one.name == "index"), None)
     points = [
@@ -778,19 +748,16 @@ def _learnt(
     return hold_out(recorded, how.pilot or PILOT, prior, threshold, how.method, seed)
 
 
-def _judged(pool: Recorded, truth: str, learnt: PilotFit, rules: Rules) -> tuple[Recorded, int]:
+def _judged(setting: ReplaySetup, truth: str, rules: Rules) -> tuple[ReplaySetup, int]:
     """The tasks with what they are judged by, and how many of them all labels together leave undecided."""
-    undecided = 0
+    pool, undecided = setting.recorded, 0
     if truth == "consensus":
-        if rules.know_workers or pool.answers > 2:
-            read = beliefs_of if rules.know_workers else votes_of
-            said = winners(read(pool, *everything(pool)))
-        else:
-            said = with_all_labels("posterior", pool, learnt.prior, learnt.threshold)
+        readout = "workers" if rules.know_workers else "posterior" if pool.answers == 2 else "majority"
+        said = winners(scores_of(readout, setting, *everything(pool)))
         undecided = int((said < 0).sum())
-        pool = Recorded(pool.tasks, pool.labels, pool.counts, said, pool.workers, pool.answers)
+        pool = replace(pool, gold=said)
     if not (pool.gold >= 0).any():
         raise InputError(
             "no replayed task has a known truth.", "Give gold for more tasks, or hold out fewer, or give no gold."
         )
-    return pool, undecided
+    return replace(setting, recorded=pool), undecided

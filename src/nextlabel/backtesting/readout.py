@@ -18,7 +18,6 @@ some milliseconds per thousand labels, of Dawid-Skene about a second per some th
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -29,8 +28,8 @@ from nextlabel.beliefs.prior import Prior
 from nextlabel.crowd.fit import CrowdLabels
 from nextlabel.errors import InputError
 from nextlabel.files.features import Features
-from nextlabel.simulation.crowd_replay import best_answers, learnt_beliefs, share_right
-from nextlabel.simulation.replay import Recorded, credits, decide, decisions_of
+from nextlabel.simulation.crowd_replay import best_answers, learnt_beliefs, share_right, votes_of
+from nextlabel.simulation.replay import Recorded, ReplaySetup, credits, decisions_of
 
 COUNTING = ("posterior", "majority")
 LEARNING = ("workers", "crowdlab")
@@ -48,22 +47,6 @@ def decisions(readout: str, prior: Prior, threshold: float, depth: int) -> Ints:
     return np.where(2 * ones == level, -1, (2 * ones > level).astype(np.int64))
 
 
-def accuracy_of(decision: Ints, gold: Ints, ties: str) -> float:
-    """Accuracy of one decision per task, where the truth is known."""
-    known = gold >= 0
-    return float(credits(decision[known], ties)[np.arange(int(known.sum())), gold[known]].mean())
-
-
-def with_all_labels(readout: str, recorded: Recorded, prior: Prior, threshold: float) -> Ints:
-    """(N,) the decision that all recorded labels give, -1 for a tie."""
-    ones = (recorded.labels == 1).sum(axis=1)
-    if readout == "majority":
-        return np.where(2 * ones == recorded.counts, -1, (2 * ones > recorded.counts).astype(np.int64))
-    different, place = np.unique(np.column_stack([recorded.counts, ones]), axis=0, return_inverse=True)
-    said = decide(prior.above(threshold, different[:, 0], different[:, 1]))
-    return np.asarray(said[place.reshape(-1)], dtype=np.int64)
-
-
 def needs_crowdkit() -> Any:
     """crowd-kit's Dawid-Skene, or a sentence on how to get it."""
     try:
@@ -75,73 +58,49 @@ def needs_crowdkit() -> Any:
     return DawidSkene
 
 
-def taken_labels(drawn: Ints, taken: Ints) -> tuple[Ints, Ints]:
-    """Task and column of every label that was taken: the first ``taken`` of each task's ``drawn`` ones."""
-    got = np.arange(drawn.shape[1])[None, :] < taken[:, None]
-    return np.nonzero(got)[0], drawn[got]
-
-
-def dawid_skene(recorded: Recorded, workers: Ints, chosen: Ints, taken: Ints) -> Ints:
-    """(N,) decisions from the first ``taken`` of each task's ``chosen`` labels; -1 for a task without any."""
-    import pandas as pd
-
-    model = needs_crowdkit()(n_iter=ITERATIONS)
-    task, which = taken_labels(chosen, taken)
-    frame = pd.DataFrame(
-        {"task": task, "worker": workers[task, which], "label": recorded.labels[task, which]}, copy=False
-    )
-    with warnings.catch_warnings():  # crowd-kit's own, about pandas
-        warnings.simplefilter("ignore")
-        said = model.fit_predict(frame)
-    out = np.full(len(recorded), -1, dtype=np.int64)
-    out[said.index.to_numpy(dtype=np.int64)] = said.to_numpy(dtype=np.int64)
-    return out
-
-
-#: (K,) what each task is worth, from its drawn labels and how many of them were taken; nan where no truth is known.
-CollectedReadout = Callable[[Ints, Ints], Floats]
-
-
 def everything(recorded: Recorded) -> tuple[Ints, Ints]:
     """All labels of every task, as drawn and taken."""
     return np.tile(np.arange(recorded.labels.shape[1]), (len(recorded), 1)), recorded.counts
 
 
 def collected_labels(recorded: Recorded, drawn: Ints, taken: Ints) -> CrowdLabels:
-    """The labels that were collected, with workers numbered from 0."""
-    assert recorded.workers is not None
-    task, which = taken_labels(drawn, taken)
-    known, worker = np.unique(recorded.workers[task, which], return_inverse=True)
+    """The first ``taken`` of each task's ``drawn`` labels, with workers numbered from 0; one where none is known."""
+    got = np.arange(drawn.shape[1])[None, :] < taken[:, None]
+    task, which = np.nonzero(got)[0], drawn[got]
+    who = np.zeros_like(task) if recorded.workers is None else recorded.workers[task, which]
+    known, worker = np.unique(who, return_inverse=True)
     return CrowdLabels(
-        task=task,
-        worker=worker.reshape(-1).astype(np.int64),
-        answer=recorded.labels[task, which],
-        tasks=len(recorded),
-        workers=len(known),
-        answers=recorded.answers,
-    )
+        task, worker.reshape(-1).astype(np.int64), recorded.labels[task, which], len(recorded), len(known),
+        recorded.answers,
+    )  # fmt: skip
 
 
-def beliefs_of(
-    recorded: Recorded, drawn: Ints, taken: Ints, features: Features | None = None, readout: str = "workers"
-) -> Floats:
-    """(K, C) probability of each truth by the model of workers, or another read-out of ``LEARNING``."""
-    return learnt_beliefs(collected_labels(recorded, drawn, taken), None, features, recorded.tasks)[0][readout]
-
-
-def votes_of(recorded: Recorded, drawn: Ints, taken: Ints) -> Floats:
-    """(K, C) votes for each answer."""
-    task, which = taken_labels(drawn, taken)
-    out = np.zeros((len(recorded), recorded.answers))
-    np.add.at(out, (task, recorded.labels[task, which]), 1.0)
-    return out
-
-
-def posteriors_of(prior: Prior, threshold: float, recorded: Recorded, drawn: Ints, taken: Ints) -> Floats:
-    """(K, 2) probability of each truth by the prior, if workers are alike."""
-    votes = votes_of(recorded, drawn, taken).astype(np.int64)
-    above = prior.above(threshold, votes.sum(axis=1), votes[:, 1])
+def scores_of(readout: str, setting: ReplaySetup, drawn: Ints, taken: Ints, features: Features | None = None) -> Floats:
+    """(K, C) what a read-out holds of each answer: probabilities or votes."""
+    labels = collected_labels(setting.recorded, drawn, taken)
+    if readout in LEARNING:
+        return learnt_beliefs(labels, None, features, setting.recorded.tasks)[0][readout]
+    if readout == "dawid-skene":
+        return _dawid_skene(labels)
+    votes = votes_of(labels)
+    if readout == "majority":
+        return votes
+    different, place = np.unique(votes.astype(np.int64), axis=0, return_inverse=True)
+    above = setting.prior.above(setting.threshold, different.sum(axis=1), different[:, 1])[place.reshape(-1)]
     return np.column_stack([1.0 - above, above])
+
+
+def _dawid_skene(labels: CrowdLabels) -> Floats:
+    """1 for the answer of crowd-kit's Dawid-Skene; a task without labels has none."""
+    import pandas as pd
+
+    frame = pd.DataFrame({"task": labels.task, "worker": labels.worker, "label": labels.answer}, copy=False)
+    with warnings.catch_warnings():  # crowd-kit's own, about pandas
+        warnings.simplefilter("ignore")
+        said = needs_crowdkit()(n_iter=ITERATIONS).fit_predict(frame)
+    out = np.zeros((labels.tasks, labels.answers))
+    out[said.index.to_numpy(dtype=np.int64), said.to_numpy(dtype=np.int64)] = 1.0
+    return out
 
 
 def winners(scores: Floats) -> Ints:
@@ -150,18 +109,9 @@ def winners(scores: Floats) -> Ints:
     return np.where(top.sum(axis=1) > 1, -1, top.argmax(axis=1))
 
 
-def by_scores(recorded: Recorded, scores: Callable[[Recorded, Ints, Ints], Floats]) -> CollectedReadout:
-    """The read-out that decides by the greatest score."""
-    return lambda drawn, taken: share_right(scores(recorded, drawn, taken), recorded.gold)
-
-
-def by_dawid_skene(recorded: Recorded, ties: str) -> CollectedReadout:
-    """The read-out of crowd-kit's Dawid-Skene."""
-    workers = recorded.workers
-    assert workers is not None
-
-    def read_out(drawn: Ints, taken: Ints) -> Floats:
-        credit = credits(dawid_skene(recorded, workers, drawn, taken), ties)
-        return np.where(recorded.gold < 0, np.nan, credit[np.arange(len(recorded)), np.maximum(recorded.gold, 0)])
-
-    return read_out
+def right_by(scores: Floats, gold: Ints, ties: str) -> Floats:
+    """(K,) what each task is worth that is decided by the greatest score; nan where no truth is known."""
+    if ties == "half" or scores.shape[1] > 2:
+        return share_right(scores, gold)
+    worth = credits(winners(scores), ties)[np.arange(len(gold)), np.maximum(gold, 0)]
+    return np.where(gold < 0, np.nan, worth)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nextlabel.backtesting.pilot import learnt_threshold
-from nextlabel.backtesting.readout import FITS, LEARNING, accuracy_of, with_all_labels
+from nextlabel.backtesting.pilot import credit, learnt_threshold
+from nextlabel.backtesting.readout import FITS, LEARNING, everything, right_by, scores_of
 from nextlabel.backtesting.result import Backtest, PolicyAccuracy, Saving
 from nextlabel.problem.tables import prior_table
 from nextlabel.prose import counted, listed
@@ -242,10 +242,9 @@ def _better_cut(found: Backtest) -> tuple[float, float, float]:
         return found.setting.threshold, 1.0, 1.0
     known = pool.subset(np.flatnonzero(pool.gold >= 0))
     cut = learnt_threshold(known)
-    share = known.shares()
-    said = np.where(np.isclose(share, cut), -1, (share > cut).astype(np.int64))
-    used = with_all_labels("posterior", known, found.setting.prior, found.setting.threshold)
-    return cut, accuracy_of(said, known.gold, "half"), accuracy_of(used, known.gold, found.ties)
+    used = scores_of("posterior", replace(found.setting, recorded=known), *everything(known))
+    better = float(credit(known.shares(), known.gold, cut).mean())
+    return cut, better, float(right_by(used, known.gold, found.ties).mean())
 
 
 def no_room(found: Backtest) -> list[str]:

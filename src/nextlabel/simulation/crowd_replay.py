@@ -168,9 +168,7 @@ def read_out(
 ) -> ReadOut:
     """All read-outs of the same labels."""
     beliefs, expected = learnt_beliefs(labels, prior, features, tasks)
-    votes = np.zeros((labels.tasks, labels.answers))
-    np.add.at(votes, (labels.task, labels.answer), 1.0)
-    right = {name: share_right(some, gold) for name, some in {**beliefs, "majority": votes}.items()}
+    right = {name: share_right(some, gold) for name, some in {**beliefs, "majority": votes_of(labels)}.items()}
     return ReadOut(right, expected, len(labels.task))
 
 
@@ -194,6 +192,13 @@ def learnt_beliefs(
     if taught.prior is not None:
         expected = expected_jointly(fit.beliefs, fit.share, taught.prior, taught.bits, none).mean
     return {"workers": fit.beliefs, "crowdlab": crowdlab(labels, chance)}, expected
+
+
+def votes_of(labels: CrowdLabels) -> Floats:
+    """(K, C) votes for each answer."""
+    out = np.zeros((labels.tasks, labels.answers))
+    np.add.at(out, (labels.task, labels.answer), 1.0)
+    return out
 
 
 def best_answers(scores: Floats) -> Bools:

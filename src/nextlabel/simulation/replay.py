@@ -357,12 +357,7 @@ def _check(recorded: Recorded, K: int, budgets: Sequence[int], order: str, ties:
 
 def decisions_of(prior: Prior, threshold: float, depth: int) -> Ints:
     """1{I > 1/2} at every node of a class, -1 where I is 1/2."""
-    level, ones = triangle_counts(depth)
-    return decide(prior.above(threshold, level, ones))
-
-
-def decide(above: Floats) -> Ints:
-    """1{I > 1/2}, -1 where I is 1/2."""
+    above = prior.above(threshold, *triangle_counts(depth))
     return np.where(np.abs(above - 0.5) < TIED, -1, (above > 0.5).astype(np.int64))
 
 

@@ -20,9 +20,10 @@ from nextlabel.crowd.learner import expected_jointly, learn_jointly
 from nextlabel.files.features import Features, read_features
 from nextlabel.reporting.artifacts import Row
 from nextlabel.reporting.style import drawing, finish
-from nextlabel.simulation.crowd_replay import CrowdRecord, replay_crowd
+from nextlabel.simulation.crowd_replay import replay_crowd
+from nextlabel.simulation.replay import CrowdRecord
 from nextlabel.solve.progress import Progress
-from studies.study import ExperimentOutcome, StudyOptions, find_crowd, pick, values_of
+from studies.study import ExperimentOutcome, StudyOptions, find_set, pick, values_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -38,7 +39,7 @@ def run(config: StudyOptions, progress: Progress) -> ExperimentOutcome:
     orders = config.count(ORDERS, QUICK_ORDERS)
     rows: list[Row] = []
     for place, (name, (numbers, file)) in enumerate(SETS.items()):
-        crowd = find_crowd(config.data, name)
+        crowd = find_set(config.data, name)
         features = read_features(Path(config.data or ".") / name / file)
         for k, each in enumerate(numbers):
             found: dict[str, list[tuple[float, float, float]]] = {}

@@ -23,7 +23,7 @@ from nextlabel.problem.problem import Problem
 from nextlabel.problem.tables import prior_table
 from nextlabel.reporting.artifacts import Row
 from nextlabel.reporting.style import INK, drawing, finish, in_order, legend_beside, look
-from nextlabel.simulation.replay import Recorded, ReplaySetup, replay
+from nextlabel.simulation.replay import CrowdRecord, ReplaySetup, replay
 from nextlabel.solve.progress import Progress, part
 from studies.study import (
     SETS,
@@ -59,7 +59,7 @@ class Cell:
     """One set, number of tasks, threshold and order."""
 
     name: str
-    pool: Recorded
+    pool: CrowdRecord
     learnt: PilotFit
     tasks: int
     kind: str
@@ -91,7 +91,7 @@ def run(config: StudyOptions, progress: Progress) -> ExperimentOutcome:
     )
 
 
-def _cells(name: str, recorded: Recorded, learnt: PilotFit, quick: bool) -> list[Cell]:
+def _cells(name: str, recorded: CrowdRecord, learnt: PilotFit, quick: bool) -> list[Cell]:
     pool = recorded.subset(learnt.rest)
     most = len(pool)
     orders = ("random",) if quick else ("random", "file", "reversed")
@@ -155,7 +155,7 @@ def _fill_saved(rows: list[Row]) -> None:
             row["labels_saved_percent"] = 100.0 * (1.0 - row["budget"] / needed)
 
 
-def _about(recorded: Recorded, learnt: PilotFit) -> Row:
+def _about(recorded: CrowdRecord, learnt: PilotFit) -> Row:
     held = np.setdiff1d(np.arange(len(recorded)), learnt.rest)
     return {
         "held_out": [recorded.tasks[i] for i in held],

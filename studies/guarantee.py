@@ -41,10 +41,11 @@ from nextlabel.planning.expert import (
 )
 from nextlabel.reporting.artifacts import Row
 from nextlabel.reporting.style import drawing, finish
-from nextlabel.simulation.crowd_replay import CrowdRecord, CrowdReplaySetup, labels_given
+from nextlabel.simulation.crowd_replay import CrowdReplaySetup, labels_given
 from nextlabel.simulation.engine import backend
+from nextlabel.simulation.replay import CrowdRecord
 from nextlabel.solve.progress import Progress
-from studies.study import CROWDS, ExperimentOutcome, StudyOptions, find_crowd, pick, values_of
+from studies.study import CROWDS, ExperimentOutcome, StudyOptions, find_set, pick, values_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -68,7 +69,7 @@ def run(config: StudyOptions, progress: Progress) -> ExperimentOutcome:
     """Every set at every share and chance; ``replications`` are draws for each order."""
     draws = config.count(DRAWS, QUICK_DRAWS)
     orders, arrivals = (QUICK_ORDERS, QUICK_ARRIVALS) if config.quick else (ORDERS, ARRIVALS)
-    crowds = {name: _judged(find_crowd(config.data, name)) for name in CROWDS}
+    crowds = {name: _judged(find_set(config.data, name)) for name in CROWDS}
     cells = [delayed(_misses)(name, crowd, orders, draws, config.seed) for name, crowd in crowds.items()]
     stance = Path(config.data or ".") / "stance" / "predictions.csv"
     if stance.is_file():

@@ -13,15 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nextlabel.errors import FileFormatError, InputError
-from nextlabel.files.labels import Gold, LabelTable, read_gold, read_labels
+from nextlabel.files.labels import read_gold, read_labels
 from nextlabel.policies.base import Policy, ScoreTables, Setting
 from nextlabel.policies.index import Index
 from nextlabel.policies.registry import POLICIES, make_policy
 from nextlabel.problem.problem import Problem
 from nextlabel.reporting.artifacts import Row
-from nextlabel.simulation.crowd_replay import CrowdRecord
 from nextlabel.simulation.engine import Engine
-from nextlabel.simulation.replay import Recorded, to_recorded
+from nextlabel.simulation.replay import CrowdRecord
 from nextlabel.solve.index import index_table
 from nextlabel.solve.progress import Progress
 
@@ -76,7 +75,7 @@ class Experiment:
     about: str
     run: Callable[[StudyOptions, Progress], ExperimentOutcome]
     draw: Callable[[list[Row]], Figure]
-    #: Recorded sets that it needs (``datasets``).
+    #: CrowdRecord sets that it needs (``datasets``).
     sets: tuple[str, ...] = ()
 
 
@@ -142,19 +141,8 @@ def check_set(data: str | Path | None, name: str) -> Path:
     return folder
 
 
-def find_set(data: str | Path | None, name: str) -> Recorded:
-    """The labels and the truth of a set."""
-    table, gold = _read(data, name)
-    return to_recorded(table, gold)
-
-
-def find_crowd(data: str | Path | None, name: str) -> CrowdRecord:
-    """The labels of a set with their workers, and with their times if it has them."""
-    table, gold = _read(data, name)
-    return CrowdRecord.from_table(table, gold.label)
-
-
-def _read(data: str | Path | None, name: str) -> tuple[LabelTable, Gold]:
+def find_set(data: str | Path | None, name: str) -> CrowdRecord:
+    """The labels of a set with their workers and the truth, and with their times if it has them."""
     folder = check_set(data, name)
     table = read_labels(folder / "labels.csv")
-    return table, read_gold(folder / "gold.csv", table)
+    return CrowdRecord.from_table(table, read_gold(folder / "gold.csv", table).label)

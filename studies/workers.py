@@ -28,7 +28,7 @@ from nextlabel.reporting.style import drawing, finish, in_order, legend_beside, 
 from nextlabel.simulation.crowd_replay import CrowdReplayed, replay_crowd
 from nextlabel.simulation.study import PolicyResult, Study, simulate
 from nextlabel.solve.progress import Progress, part
-from studies.study import ExperimentOutcome, StudyOptions, draw_line, find_crowd, pick, values_of
+from studies.study import ExperimentOutcome, StudyOptions, draw_line, find_set, pick, values_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -146,7 +146,7 @@ def _simulated_row(one: Campaign, study: Study, result: PolicyResult) -> Row:
 def _recorded(
     name: str, replay: str, turn_away: bool, orders: int, config: StudyOptions, progress: Progress | None
 ) -> list[Row]:
-    record = find_crowd(config.data, name)
+    record = find_set(config.data, name)
     K = len(record.gold)
     each = (QUICK_TIMED if config.quick else TIMED_PER_TASK) if replay == "timed" else _per_task(config)
     policies = [policy for policy in REPLAYED if policy != "index" or replay == "task-first"]

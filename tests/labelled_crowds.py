@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from nextlabel.arrays import Ints
 from nextlabel.crowd.fit import CrowdFit, CrowdLabels
 from nextlabel.files.labels import read_gold, read_labels
+from nextlabel.simulation.replay import CrowdRecord
 
 
 def drawn(seed: int, tasks: int = 60, workers: int = 8, answers: int = 2, each: int = 4) -> tuple[CrowdLabels, Ints]:
@@ -35,6 +37,14 @@ def recorded(data: Path, name: str, each: int | None = None, seed: int = 0) -> t
     return CrowdLabels(
         table.task[rows], table.worker[rows], table.label[rows], len(table.tasks), len(table.workers), 2
     ), gold
+
+
+def padded(tasks: Sequence[str], said: Ints, gold: Ints, workers: Ints | None = None) -> CrowdRecord:
+    """A record from what was said of each task, -1 past its last label; without workers each is a stranger's."""
+    task, place = np.nonzero(said >= 0)
+    worker = np.arange(len(task)) if workers is None else workers[task, place]
+    labels = CrowdLabels(task, worker, said[task, place], len(tasks), int(worker.max()) + 1, 2)
+    return CrowdRecord(labels, gold, tuple(tasks), named=workers is not None)
 
 
 def right(fit: CrowdFit, gold: Ints) -> float:

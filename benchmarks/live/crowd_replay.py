@@ -38,7 +38,8 @@ from nextlabel.files.labels import read_gold, read_labels
 from nextlabel.kernels.crowd_rollout import draw_arrivals
 from nextlabel.policies.allocation import Outlook, Refusal
 from nextlabel.policies.crowd.allocator import GrowingCrowd
-from nextlabel.simulation.crowd_replay import CrowdRecord, replay_crowd, share_right
+from nextlabel.simulation.crowd_replay import replay_crowd, share_right
+from nextlabel.simulation.replay import CrowdRecord
 
 DATA = Path(os.environ.get("NEXTLABEL_DATA", Path(__file__).resolve().parents[3] / "shared" / "data"))
 #: When virtual time begins, and seconds of it between two asks.

@@ -43,9 +43,9 @@ if TYPE_CHECKING:  # for type checkers and editors; tests/test_public_names.py c
     from nextlabel.problem.tasks import TaskClass as TaskClass
     from nextlabel.problem.tasks import read_scores as read_scores
     from nextlabel.problem.tasks import score_classes as score_classes
-    from nextlabel.simulation.crowd_replay import CrowdRecord as CrowdRecord
     from nextlabel.simulation.crowd_replay import replay_crowd as replay_crowd
     from nextlabel.simulation.engine import Engine as Engine
+    from nextlabel.simulation.replay import CrowdRecord as CrowdRecord
     from nextlabel.simulation.study import simulate as simulate
     from nextlabel.solve.bound import upper_bound as upper_bound
     from nextlabel.solve.crowd.from_labels import bound_from_labels as bound_from_labels
@@ -75,7 +75,8 @@ _HOMES = {
     "nextlabel.problem.problem": "PiecewiseRate Problem WorkerType",
     "nextlabel.problem.tasks": "TaskClass read_scores score_classes",
     "nextlabel.problem.tables": "load_problem problem_to_toml",
-    "nextlabel.simulation.crowd_replay": "CrowdRecord replay_crowd",
+    "nextlabel.simulation.crowd_replay": "replay_crowd",
+    "nextlabel.simulation.replay": "CrowdRecord",
     "nextlabel.simulation.engine": "Engine",
     "nextlabel.simulation.study": "simulate",
     "nextlabel.solve.bound": "upper_bound",

@@ -18,23 +18,29 @@ from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from threading import Event, Lock
+from typing import TYPE_CHECKING
 
 import numpy as np
 import uvicorn
 from fastapi import FastAPI
 
 from nextlabel.arrays import Floats
+from nextlabel.campaign.results import Result
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.client import Client
 from nextlabel.crowd.learn import LearntCrowd, learn_crowd
 from nextlabel.crowd.skill import AGAINST, AT_CHANCE, Estimate
 from nextlabel.errors import SolverError
 from nextlabel.reporting.report import Report, Table
+from nextlabel.reporting.style import BLUE, GREY, INK, drawing, finish
 from nextlabel.service.access import create_token
 from nextlabel.service.app import create_app
 from nextlabel.service.settings import ServiceSettings
 from nextlabel.store.sql import open_store
 from nextlabel.web.pages import mount_pages
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 LABELS = ("negative", "positive")
 QUESTION = "Is this review positive or negative?"
@@ -155,9 +161,9 @@ class DemoRun:
 
 @dataclass(frozen=True)
 class Played:
-    """What the crowd left: each item's label, the answers in order, and what the campaign expected on the way."""
+    """What the crowd left: each item's result, the answers in order, and what the campaign expected on the way."""
 
-    labelled: dict[str, str]
+    results: list[Result]
     answers: list[Answer]
     moments: list[tuple[int, float]]
 
@@ -220,7 +226,7 @@ def play(on: DemoRun, progress: Callable[[float], None]) -> Played:
         look()
     given = sorted(on.client.labels(on.campaign), key=lambda one: one.submitted or "")
     return Played(
-        labelled={result.task: result.label for result in on.client.results(on.campaign)},
+        results=list(on.client.results(on.campaign)),
         answers=[(one.task, one.worker, one.label) for one in given if one.label is not None and one.counted],
         moments=moments,
     )
@@ -281,6 +287,8 @@ def crowd(
 
 #: Labels per item of fixed overlap, how often it is played, and the overlap that savings are said against.
 OVERLAPS, PLAYED, USUAL = (1, 3, 5, 7), 4, 5
+#: Read-outs of fixed overlap, as people call them.
+NAMES = {"majority": "majority", "dawid-skene": "Dawid-Skene"}
 #: Points of the campaign's own curve.
 POINTS = 24
 #: What a worker of a kind is flagged as, if the crowd is seen as it is.
@@ -386,7 +394,7 @@ def fixed_overlap(
     mean: Floats = right.mean(axis=1)
     return tuple(  # type: ignore[return-value]
         Overlap(name, tuple(values), level(curve, values[OVERLAPS.index(USUAL)]), len(sample))
-        for name, values in zip(("majority", "dawid-skene"), mean.tolist(), strict=True)
+        for name, values in zip(NAMES, mean.tolist(), strict=True)
     )
 
 
@@ -437,32 +445,33 @@ def _found(crowd: LearntCrowd, predicted: Sequence[Answer], truth: Mapping[str, 
     )
 
 
-def draw(found: Outcome, path: Path) -> None:
+def draw(found: Outcome) -> Figure:
     """The share right against labels bought, and fixed overlap."""
-    from nextlabel.reporting.style import BLUE, GREY, INK, drawing
-
     with drawing() as plt:
-        figure, axes = plt.subplots(figsize=(7.2, 4.2))
+        figure, axes = plt.subplots(figsize=(7.2, 4.2), layout="constrained")
         axes.plot(*zip(*found.curve, strict=True), color=BLUE, label="this campaign")
         axes.plot(*zip(*found.moments, strict=True), color=BLUE, linestyle=":", label="what the campaign expected")
         marks = {"majority": ("s--", GREY), "dawid-skene": ("o--", INK)}
-        names = {"majority": "majority", "dawid-skene": "Dawid-Skene"}
         for overlap in found.overlaps:
             style, color = marks[overlap.readout]
             axes.plot(
                 [n * found.items for n in OVERLAPS], overlap.right, style, color=color, markersize=4,
-                label=f"1, 3, 5, 7 labels for every item, {names[overlap.readout]}",
+                label=f"1, 3, 5, 7 labels for every item, {NAMES[overlap.readout]}",
             )  # fmt: skip
-        axes.set_xlabel("labels bought from people")
-        axes.set_ylabel("share of items right")
+        axes.set(xlabel="labels bought from people", ylabel="share of items right")
         axes.legend(loc="lower right", frameon=False)
         axes.set_title(f"{found.items} items; a spammer, a contrarian, a model and six good people")
-        figure.savefig(path, dpi=150, bbox_inches="tight")
-        plt.close(figure)
+        return finish(figure)
 
 
-def demo_report(campaign: DemoRun, found: Outcome, seconds: float) -> Report:
+def demo_report(campaign: DemoRun, played: Played, found: Outcome, seconds: float, folder: str) -> Report:
     """What came of it: who was found out, and what the labels saved."""
+    truth = {item.id: item.truth for item in campaign.sample}
+    results = [
+        {"task": one.task, "label": one.label, "probability": f"{one.probability:.4f}", "labels": one.labels,
+         "hidden_truth": truth[one.task], "text": one.payload["text"]}
+        for one in played.results
+    ]  # fmt: skip
     workers = [
         [one.worker, one.kind, f"{one.labels:,}", f"{one.accuracy:.0%}",
          f"{one.learnt.mean:.0%} ({100 * one.learnt.low:.0f} to {100 * one.learnt.high:.0f})", ", ".join(one.flags)]
@@ -474,8 +483,7 @@ def demo_report(campaign: DemoRun, found: Outcome, seconds: float) -> Report:
         ["right, as the campaign itself expects", f"{found.expected:.1%}"],
     ]
     for one in found.overlaps:
-        readout = {"majority": "by majority", "dawid-skene": "by Dawid-Skene"}[one.readout]
-        rows.append([f"right with {USUAL} labels for every item, {readout}", f"{one.usual:.1%}"])
+        rows.append([f"right with {USUAL} labels for every item, by {NAMES[one.readout]}", f"{one.usual:.1%}"])
         level = "not reached" if one.saved is None else f"after {one.level:,} labels: {one.saved:.0%} saved"
         rows.append(["    the campaign was there", level])
     spread = float((found.right * (1.0 - found.right) / found.items) ** 0.5)
@@ -496,7 +504,9 @@ def demo_report(campaign: DemoRun, found: Outcome, seconds: float) -> Report:
             {"readout": one.readout, "right": one.usual, "level_after": one.level, "saved": one.saved}
             for one in found.overlaps
         ],
+        "folder": folder,
     }  # fmt: skip
     head = ["worker", "is", "labels", "right", "learnt", "flagged"]
     tables = [Table("Workers", head, workers, said), Table("Certificate", ["", ""], rows, caption)]
-    return Report("The demo", tables, [], fields=fields)
+    files = {"results.csv": results, "demo.png": draw(found)}
+    return Report("The demo", tables, [], fields=fields, files=lambda: files)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from labelled_crowds import padded
 from nextlabel.backtesting.backtest import BacktestOptions, backtest
 from nextlabel.backtesting.pilot import hold_out
 from nextlabel.backtesting.readout import COUNTING, decisions, everything, right_by, scores_of, winners
@@ -25,33 +25,33 @@ from nextlabel.backtesting.result import Backtest
 from nextlabel.beliefs.beta import Beta
 from nextlabel.cli.app import run
 from nextlabel.errors import InputError
-from nextlabel.simulation.replay import Recorded, ReplaySetup, credits, replay, replay_overlaps
+from nextlabel.simulation.replay import CrowdRecord, ReplaySetup, credits, replay, replay_overlaps
 from studies.study import find_set
 
 
 @pytest.fixture(scope="module")
-def rte(data: Path) -> Recorded:
+def rte(data: Path) -> CrowdRecord:
     return find_set(data, "rte")
 
 
 @pytest.fixture(scope="module")
-def on_rte(rte: Recorded) -> Backtest:
+def on_rte(rte: CrowdRecord) -> Backtest:
     counting = ["index", "okg", "okg-pending", "ucb1-tuned", "uncertainty", "uniform"]
     return backtest(rte, policies=counting, replications=12)
 
 
-def crowd(tasks: int = 60, most: int = 7, seed: int = 1, *, uneven: bool = False) -> Recorded:
+def crowd(tasks: int = 60, most: int = 7, seed: int = 1, *, uneven: bool = False) -> CrowdRecord:
     rng = np.random.default_rng(seed)
     theta = rng.beta(2.0, 1.5, tasks)
     labels = (rng.random((tasks, most)) < theta[:, None]).astype(np.int64)
     counts = rng.integers(2, most + 1, tasks) if uneven else np.full(tasks, most)
     labels[np.arange(most)[None, :] >= counts[:, None]] = -1
-    return Recorded(tuple(f"t{x}" for x in range(tasks)), labels, counts, (theta > 0.5).astype(np.int64))
+    return padded(tuple(f"t{x}" for x in range(tasks)), labels, (theta > 0.5).astype(np.int64))
 
 
-def write(path: Path, recorded: Recorded, *, more: str = "") -> Path:
+def write(path: Path, recorded: CrowdRecord, *, more: str = "") -> Path:
     rows = [
-        f"{name},w{j},{recorded.labels[i, j]}"
+        f"{name},w{j},{recorded.said[i, j]}"
         for i, name in enumerate(recorded.tasks)
         for j in range(int(recorded.counts[i]))
     ]
@@ -59,7 +59,7 @@ def write(path: Path, recorded: Recorded, *, more: str = "") -> Path:
     return path
 
 
-def write_gold(path: Path, recorded: Recorded) -> Path:
+def write_gold(path: Path, recorded: CrowdRecord) -> Path:
     rows = [f"{name},{recorded.gold[i]}" for i, name in enumerate(recorded.tasks)]
     path.write_text("task,label\n" + "\n".join(rows) + "\n", encoding="utf-8")
     return path
@@ -76,14 +76,14 @@ def test_overlap_is_what_counting_by_hand_gives(order: str) -> None:
     )
     for one in found.overlaps:
         right, used = 0.0, 0
-        for i in range(len(recorded)):
+        for i in range(len(recorded.gold)):
             m = int(recorded.counts[i])
-            own = recorded.labels[i, :m][:: 1 if order == "file" else -1][: one.budget]
+            own = recorded.said[i, :m][:: 1 if order == "file" else -1][: one.budget]
             used += len(own)
             ones, zeros = int(own.sum()), int((1 - own).sum())
             right += 0.5 if ones == zeros else float((ones > zeros) == recorded.gold[i])
         # with Beta(1, 1) and 1/2 the posterior is the vote count
-        assert one.accuracy.mean == pytest.approx(right / len(recorded), abs=1e-12)
+        assert one.accuracy.mean == pytest.approx(right / len(recorded.gold), abs=1e-12)
         assert one.labels_used == used
 
 
@@ -150,7 +150,7 @@ def test_drawn_labels_are_those_that_were_counted() -> None:
         for b, k in enumerate((1, 3)):
             taken = played.taken[rep, b]
             assert (taken == np.minimum(recorded.counts, k)).all()
-            ones = [recorded.labels[i, order[i, : taken[i]]].sum() for i in range(len(recorded))]
+            ones = [recorded.said[i, order[i, : taken[i]]].sum() for i in range(len(recorded.gold))]
             nodes = taken * (taken + 1) // 2 + np.array(ones)
             assert (np.bincount(nodes, minlength=played.tally.shape[2]) == played.tally[rep, b].sum(axis=1)).all()
 
@@ -170,7 +170,7 @@ def test_rte_numbers(on_rte: Backtest) -> None:
     assert on_rte.ceilings["majority"] == pytest.approx(0.896, abs=0.003)
 
 
-def test_the_threshold_of_the_paper_is_still_there_for_those_who_ask(rte: Recorded) -> None:
+def test_the_threshold_of_the_paper_is_still_there_for_those_who_ask(rte: CrowdRecord) -> None:
     found = backtest(rte, policies=["index"], threshold=0.55, labels_per_task=[5], replications=12)
     # docs/results.md, another program over the same draws
     point = found.find("posterior", "index", 5 * 750)
@@ -195,13 +195,13 @@ def test_rte_words(on_rte: Backtest) -> None:
     assert page.count("<img") == 3 and 'src="http' not in page and "nextlabel backtest x.csv" in page
 
 
-def test_nobody_is_told_to_try_what_they_gave(rte: Recorded) -> None:
+def test_nobody_is_told_to_try_what_they_gave(rte: CrowdRecord) -> None:
     for threshold in (0.5, 0.9):
         found = backtest(rte, policies=["uniform"], threshold=threshold, labels_per_task=[3], replications=3)
         assert "try --threshold" not in " ".join(sentences(found)).lower()
 
 
-def test_a_simpler_rule_that_is_ahead_is_named_with_a_reason(rte: Recorded) -> None:
+def test_a_simpler_rule_that_is_ahead_is_named_with_a_reason(rte: CrowdRecord) -> None:
     found = backtest(rte, policies=["index", "overlap"], threshold=0.45, labels_per_task=[3, 5], replications=20)
     said = " ".join(sentences(found))
     assert "overlap is ahead of index: at 3 labels per task by" in said
@@ -209,7 +209,7 @@ def test_a_simpler_rule_that_is_ahead_is_named_with_a_reason(rte: Recorded) -> N
 
 
 @pytest.mark.slow
-def test_with_many_labels_in_flight_the_index_is_ahead_of_plain_okg(rte: Recorded) -> None:
+def test_with_many_labels_in_flight_the_index_is_ahead_of_plain_okg(rte: CrowdRecord) -> None:
     many = BacktestOptions(arrival_rate=25.0, completion_rate=1.0)
     found = backtest(rte, policies=["index", "okg"], replications=40, options=many)
     for each in (3, 4, 5, 6):
@@ -223,9 +223,9 @@ def test_with_many_labels_in_flight_the_index_is_ahead_of_plain_okg(rte: Recorde
 
 def test_without_gold_all_labels_together_are_the_truth() -> None:
     recorded = crowd(tasks=80, most=6)
-    blind = Recorded(recorded.tasks, recorded.labels, recorded.counts, np.full(80, -1))
+    blind = padded(recorded.tasks, recorded.said, np.full(80, -1))
     found = backtest(blind, policies=["okg"], prior=Beta(1, 1), replications=5)
-    tied = int(((recorded.labels == 1).sum(axis=1) * 2 == 6).sum())
+    tied = int(((recorded.said == 1).sum(axis=1) * 2 == 6).sum())
     assert (found.truth, found.undecided, found.known) == ("consensus", tied, 80 - tied)
     assert found.ceilings["posterior"] == 1.0
     assert "flatters every rule" in " ".join(sentences(found))
@@ -240,7 +240,7 @@ def test_three_labels_a_task_leave_no_room() -> None:
 
 def test_the_pilot_is_not_replayed_and_gold_may_be_partial() -> None:
     recorded = crowd(tasks=100)
-    some = Recorded(recorded.tasks, recorded.labels, recorded.counts, np.where(np.arange(100) < 60, recorded.gold, -1))
+    some = padded(recorded.tasks, recorded.said, np.where(np.arange(100) < 60, recorded.gold, -1))
     found = backtest(some, policies=["okg"], replications=3, options=BacktestOptions(pilot=20))
     assert (found.tasks, found.known, found.pilot.size) == (80, 40, 20)
 
@@ -250,7 +250,8 @@ def test_the_pilot_is_not_replayed_and_gold_may_be_partial() -> None:
 
 @pytest.mark.slow
 def test_dawid_skene_reads_the_labels_that_were_collected() -> None:
-    recorded = replace(crowd(tasks=40), workers=np.tile(np.arange(7), (40, 1)))
+    plain = crowd(tasks=40)
+    recorded = padded(plain.tasks, plain.said, plain.gold, np.tile(np.arange(7), (40, 1)))
     both = BacktestOptions(readouts=["posterior", "dawid-skene"])
     found = backtest(
         recorded, policies=["okg"], labels_per_task=[3, 7], prior=Beta(2, 1.5), replications=3, options=both
@@ -368,6 +369,6 @@ def test_a_policy_that_is_solved_for_each_budget_is_paired_with_the_index() -> N
 
 def test_one_task_is_not_many() -> None:
     labels = np.array([[1, 0, 1], [0, 0, 1]])
-    recorded = Recorded(("a", "b"), labels, np.array([3, 3]), np.array([1, -1]))
+    recorded = padded(("a", "b"), labels, np.array([1, -1]))
     with pytest.raises(InputError, match=r"^2 tasks are to be held out for the prior, and 1 task with gold is there\."):
         hold_out(recorded, 2, None, None, "moments", 0)

@@ -7,16 +7,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from labelled_crowds import padded
 from nextlabel.backtesting.pilot import CLEAR, choose_threshold, credit, cuts
-from nextlabel.simulation.replay import Recorded
+from nextlabel.simulation.replay import CrowdRecord
 from studies.study import find_set
 
 
-def draw(rng: np.random.Generator, tasks: int, threshold: float) -> Recorded:
+def draw(rng: np.random.Generator, tasks: int, threshold: float) -> CrowdRecord:
     theta = rng.random(tasks)
     labels = (rng.random((tasks, 10)) < theta[:, None]).astype(np.int64)
     names = tuple(f"t{x}" for x in range(tasks))
-    return Recorded(names, labels, np.full(tasks, 10), (theta > threshold).astype(np.int64))
+    return padded(names, labels, (theta > threshold).astype(np.int64))
 
 
 def test_one_half_is_kept_where_it_is_right() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -93,9 +94,7 @@ def test_gold_only_judges(files: tuple[Path, Path]) -> None:
     points = []
     for truth in (gold.label, some):
         recorded = to_recorded(table, any_answers=True)
-        judged = type(recorded)(
-            recorded.tasks, recorded.labels, recorded.counts, truth, recorded.workers, recorded.answers
-        )
+        judged = replace(recorded, gold=truth)
         one = backtest(judged, policies=["crowd-uncertainty"], labels_per_task=[3], replications=2)
         points.append(one.find("workers", "crowd-uncertainty", 180))
     # the same labels are bought, the same beliefs held, and fewer tasks judged

@@ -10,7 +10,8 @@ from benchmarks.live.crowd_replay import play_live
 
 from nextlabel.crowd.fit import CrowdLabels
 from nextlabel.files.labels import read_gold, read_labels
-from nextlabel.simulation.crowd_replay import CrowdRecord, replay_crowd
+from nextlabel.simulation.crowd_replay import replay_crowd
+from nextlabel.simulation.replay import CrowdRecord
 
 TASKS, BUDGET = 160, 400
 

@@ -117,7 +117,7 @@ def test_real_labels_against_a_plain_loop(data: Path) -> None:
             given: dict[str, list[int]] = {}
             for row in csv.DictReader(stream):
                 given.setdefault(row["task"], []).append(int(row["label"]))
-        assert recorded.tasks == tuple(given) and recorded.labels.tolist() == list(given.values())
+        assert recorded.tasks == tuple(given) and recorded.said.tolist() == list(given.values())
         with (data / name / "gold.csv").open(newline="") as stream:
             truth = {row["task"]: int(row["label"]) for row in csv.DictReader(stream)}
         assert dict(zip(recorded.tasks, recorded.gold.tolist(), strict=True)) == truth
@@ -538,7 +538,7 @@ def test_a_replay_in_the_order_of_the_file(tmp_path: Path) -> None:
     gold = Gold(np.array([1, -1]), 1)
     recorded = to_recorded(table, gold)
     assert recorded.tasks == ("a", "b") and list(recorded.counts) == [3, 1] and list(recorded.gold) == [1, -1]
-    assert recorded.labels.tolist() == [[1, 0, 0], [0, -1, -1]]
+    assert recorded.said.tolist() == [[1, 0, 0], [0, -1, -1]]
     assert list(to_recorded(table).gold) == [-1, -1]
 
 
@@ -578,8 +578,8 @@ def big(tmp_path: Path, count: int) -> None:
     expected, found = LabelCounts.of_ones(ones, labels), LabelCounts.of_labels(table)
     assert np.array_equal(found.counts, expected.counts) and np.array_equal(found.tasks, expected.tasks)
     recorded = to_recorded(table)
-    assert int((recorded.labels >= 0).sum()) == len(once)
-    assert np.array_equal((recorded.labels == 1).sum(axis=1), once.groupby("task", sort=False).label.sum())
+    assert int((recorded.said >= 0).sum()) == len(once)
+    assert np.array_equal((recorded.said == 1).sum(axis=1), once.groupby("task", sort=False).label.sum())
 
 
 def test_many_rows(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.stats import betabinom, dirichlet_multinomial
 
+from labelled_crowds import padded
 from nextlabel.beliefs.beta import Beta, BetaMixture
 from nextlabel.beliefs.dirichlet import Dirichlet
 from nextlabel.cli.app import run
@@ -42,7 +43,6 @@ from nextlabel.learn.weights import (
 )
 from nextlabel.problem.tables import prior_from
 from nextlabel.reporting.figures import binned, prior_figure
-from nextlabel.simulation.replay import Recorded
 from studies.study import find_set
 from tolerances import DIFFERENCE, EXACT, PRINTED, ROUNDING
 
@@ -92,11 +92,11 @@ def test_a_million_tasks_have_eleven_rows() -> None:
 
 def test_counts_of_recorded_labels() -> None:
     labels = np.array([[1, 0, -1], [2, 2, 2], [0, 1, 2]])
-    recorded = Recorded(("a", "b", "c"), labels, np.array([2, 3, 3]), np.full(3, -1))
-    counts = LabelCounts.of_padded(recorded.labels, answers=3)
+    recorded = padded(("a", "b", "c"), labels, np.full(3, -1))
+    counts = LabelCounts.of_padded(recorded.said, answers=3)
     assert sorted(map(tuple, counts.counts.tolist())) == [(0, 0, 3), (1, 1, 0), (1, 1, 1)]
     with pytest.raises(InputError, match="a label is 2 where 2 answers are 0 to 1"):
-        LabelCounts.of_padded(recorded.labels)
+        LabelCounts.of_padded(recorded.said)
 
 
 def test_many_answers_that_make_no_single_key() -> None:

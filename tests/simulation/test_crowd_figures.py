@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from nextlabel.files.labels import read_gold, read_labels
-from nextlabel.simulation.crowd_replay import CrowdRecord, CrowdReplayed, replay_crowd
+from nextlabel.simulation.crowd_replay import CrowdReplayed, replay_crowd
+from nextlabel.simulation.replay import CrowdRecord
 
 
 def recorded(folder: Path) -> CrowdRecord:

@@ -8,7 +8,8 @@ import pytest
 from nextlabel.crowd.fit import CrowdLabels
 from nextlabel.errors import InputError
 from nextlabel.files.labels import LabelTable
-from nextlabel.simulation.crowd_replay import CrowdRecord, CrowdReplayed, CrowdReplaySetup, labels_given, replay_crowd
+from nextlabel.simulation.crowd_replay import CrowdReplayed, CrowdReplaySetup, labels_given, replay_crowd
+from nextlabel.simulation.replay import CrowdRecord
 
 RULES = ("crowd", "crowd-uncertainty", "uniform")
 
@@ -138,7 +139,8 @@ def test_bad_input_is_one_clear_sentence() -> None:
     with pytest.raises(InputError, match="no column of workers"):
         CrowdRecord.from_table(table)
     with pytest.raises(InputError, match="more than once"):
-        CrowdRecord(CrowdLabels(np.array([0, 0]), np.array([0, 0]), np.array([0, 1]), 1, 1, 2), np.array([1]))
+        twice = CrowdLabels(np.array([0, 0]), np.array([0, 0]), np.array([0, 1]), 1, 1, 2)
+        replay_crowd(CrowdRecord(twice, np.array([1])), ["crowd"], [1])
 
 
 def test_labels_without_a_worker_are_those_of_strangers() -> None:

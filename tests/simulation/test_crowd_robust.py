@@ -7,7 +7,8 @@ import pytest
 
 from nextlabel.arrays import Floats, Ints
 from nextlabel.crowd.fit import CrowdLabels
-from nextlabel.simulation.crowd_replay import CrowdRecord, replay_crowd
+from nextlabel.simulation.crowd_replay import replay_crowd
+from nextlabel.simulation.replay import CrowdRecord
 
 LABELS_PER_TASK = (1.0, 1.5, 3.0)
 #: Three standard errors of the mean over 2 crowds and 2 orders of 300 tasks.

@@ -12,13 +12,13 @@ from nextlabel.crowd.fit import CrowdLabels
 from nextlabel.errors import InputError
 from nextlabel.files.labels import read_labels
 from nextlabel.simulation.crowd_replay import (
-    CrowdRecord,
     CrowdReplaySetup,
     Schedule,
     labels_given,
     replay_crowd,
     shared_out,
 )
+from nextlabel.simulation.replay import CrowdRecord
 
 RULES = ("crowd", "crowd-uncertainty", "uniform")
 

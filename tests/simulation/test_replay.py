@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from labelled_crowds import padded
 from nextlabel.backtesting.pilot import hold_out, learnt_threshold
 from nextlabel.beliefs.beta import Beta
 from nextlabel.errors import FileFormatError, InputError
@@ -20,24 +21,26 @@ from nextlabel.policies.rollout_arrays import Rollout, make_policy_arrays, make_
 from nextlabel.problem.problem import Problem
 from nextlabel.simulation import replay as replay_module
 from nextlabel.simulation.engine import Engine
-from nextlabel.simulation.replay import Recorded, Replayed, ReplaySetup, replay
+from nextlabel.simulation.replay import CrowdRecord, Replayed, ReplaySetup, replay
 from nextlabel.solve.index import index_table
 from studies.study import find_set
 from tolerances import PRINTED
 
 
-def crowd(tasks: int = 30, most: int = 6, seed: int = 1, *, uneven: bool = False) -> Recorded:
+def crowd(tasks: int = 30, most: int = 6, seed: int = 1, *, uneven: bool = False) -> CrowdRecord:
     rng = np.random.default_rng(seed)
     labels = rng.integers(0, 2, (tasks, most))
     counts = rng.integers(1, most + 1, tasks) if uneven else np.full(tasks, most)
     labels[np.arange(most)[None, :] >= counts[:, None]] = -1
-    return Recorded(tuple(f"t{x}" for x in range(tasks)), labels, counts, rng.integers(0, 2, tasks))
+    return padded(tuple(f"t{x}" for x in range(tasks)), labels, rng.integers(0, 2, tasks))
 
 
-def draw(recorded: Recorded, order: int, replication: int = 0, K: int | None = None) -> tuple[np.ndarray, np.ndarray]:
-    rows = np.zeros(K or len(recorded), dtype=np.int64)
-    out = np.zeros((len(rows), recorded.labels.shape[1]), dtype=np.int64)
-    draw_recorded(recorded.labels, recorded.counts, 7, replication, order, rows, out)
+def draw(
+    recorded: CrowdRecord, order: int, replication: int = 0, K: int | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    rows = np.zeros(K or len(recorded.gold), dtype=np.int64)
+    out = np.zeros((len(rows), recorded.said.shape[1]), dtype=np.int64)
+    draw_recorded(recorded.said, recorded.counts, 7, replication, order, rows, out)
     return rows, out
 
 
@@ -50,14 +53,14 @@ def test_file_order_keeps_and_reversed_turns_round() -> None:
     _, turned = draw(recorded, REVERSED)
     for k, x in enumerate(rows):
         m = recorded.counts[x]
-        assert list(kept[k, :m]) == list(recorded.labels[x, :m])
-        assert list(turned[k, :m]) == list(recorded.labels[x, :m])[::-1]
+        assert list(kept[k, :m]) == list(recorded.said[x, :m])
+        assert list(turned[k, :m]) == list(recorded.said[x, :m])[::-1]
         assert (kept[k, m:] == -1).all() and (turned[k, m:] == -1).all()
 
 
 def test_random_order_permutes_each_tasks_labels_and_is_fresh_in_every_replication() -> None:
     recorded = crowd(tasks=200, most=8)
-    recorded = Recorded(recorded.tasks, np.tile(np.arange(8), (200, 1)), recorded.counts, recorded.gold)
+    recorded = padded(recorded.tasks, np.tile(np.arange(8), (200, 1)), recorded.gold)
     rows, one = draw(recorded, RANDOM, 0)
     _, two = draw(recorded, RANDOM, 1)
     assert sorted(rows) == list(range(200))
@@ -89,15 +92,15 @@ def test_the_draw_is_a_sort_of_the_tasks_uniforms() -> None:
 def test_what_comes_in_is_the_beginning_of_each_tasks_labels(name: str) -> None:
     """The node a task ends in counts exactly its first labels, so none was used twice and none was made up."""
     recorded = crowd()
-    K, most = len(recorded), recorded.labels.shape[1]
+    K, most = len(recorded.gold), recorded.said.shape[1]
     setting = Setting.of(Problem.identical(K, 100, arrival_rate=4.0), most, most)
-    labels = RecordedLabels(recorded.labels, recorded.counts, np.zeros(most + 1, dtype=np.int64), FILE)
+    labels = RecordedLabels(recorded.said, recorded.counts, np.zeros(most + 1, dtype=np.int64), FILE)
     arrays, tables = make_problem_arrays(setting, True), make_policy_arrays(setting, make_policy(name))
     out, ends = Rollout(arrays, tables, recorded=labels).play(3, 0, 1, K)
     view = setting.views[0]
     seen, ones = view.level[ends[0, 0]], view.ones[ends[0, 0]]
     assert seen.sum() == out[0, 0, 1] == 100
-    assert list(ones) == [int(recorded.labels[x, : seen[x]].sum()) for x in range(K)]
+    assert list(ones) == [int(recorded.said[x, : seen[x]].sum()) for x in range(K)]
 
 
 @pytest.mark.parametrize("policy", [Index(cap=2), "uniform", "random"])
@@ -167,7 +170,9 @@ def same(a: Replayed, b: Replayed) -> bool:
     return numbers and bool((a.accuracies == b.accuracies).all())
 
 
-def check_budgets(recorded: Recorded, policy: Policy | str, budgets: tuple[int, ...] = BUDGETS, **options: int) -> None:
+def check_budgets(
+    recorded: CrowdRecord, policy: Policy | str, budgets: tuple[int, ...] = BUDGETS, **options: int
+) -> None:
     """All budgets at once are digit for digit what each gives alone; labels are in flight when they end."""
     setup = ReplaySetup(recorded, arrival_rate=4.0)
     together = replay(setup, [policy], budget=budgets, **options)
@@ -240,9 +245,9 @@ def test_all_labels_end_in_the_majority_vote(
 ) -> None:
     recorded = find_set(data, name)
     for ties, value in (("half", half), ("positive", positive), ("negative", negative)):
-        found = replay(ReplaySetup(recorded), ["uniform"], budget=10 * len(recorded), replications=2, ties=ties)[0]
+        found = replay(ReplaySetup(recorded), ["uniform"], budget=10 * len(recorded.gold), replications=2, ties=ties)[0]
         assert found.accuracy.mean == pytest.approx(value, abs=PRINTED)
-        assert found.labels_used == 10 * len(recorded)
+        assert found.labels_used == 10 * len(recorded.gold)
 
 
 @pytest.mark.parametrize("name", ["okg", "thompson"])
@@ -253,9 +258,9 @@ def test_budgets_of_the_paper_at_once(data: Path, name: str) -> None:
 def test_a_pilot_learns_from_its_fifty_tasks_only(data: Path) -> None:
     recorded = find_set(data, "rte")
     one = hold_out(recorded, 50, None, None, "moments", 0)
-    held = np.setdiff1d(np.arange(len(recorded)), one.rest)
+    held = np.setdiff1d(np.arange(len(recorded.gold)), one.rest)
     assert len(held) == 50 and len(one.rest) == 750
-    alone = learn_prior(LabelCounts.of_padded(recorded.labels[held]), "moments")
+    alone = learn_prior(LabelCounts.of_padded(recorded.said[held]), "moments")
     assert one.prior == alone.prior and one.best_cut == learnt_threshold(recorded.subset(held))
     assert (hold_out(recorded, 50, None, None, "moments", 0).rest == one.rest).all()
     assert (hold_out(recorded, 50, None, None, "moments", 1).rest != one.rest).any()
@@ -275,9 +280,9 @@ def test_moments_find_the_prior_that_made_the_labels() -> None:
 
 def test_the_threshold_is_the_best_cut_nearest_to_a_half() -> None:
     labels = np.array([[1, 1, 1, 0, 0], [1, 1, 1, 1, 0], [0, 0, 0, 0, 1], [1, 1, 1, 0, 0]])
-    recorded = Recorded(tuple("abcd"), labels, np.full(4, 5), np.array([0, 1, 0, 0]))
+    recorded = padded(tuple("abcd"), labels, np.array([0, 1, 0, 0]))
     assert learnt_threshold(recorded) == pytest.approx(0.7)
-    easy = Recorded(tuple("ab"), labels[1:3], np.full(2, 5), np.array([1, 0]))
+    easy = padded(tuple("ab"), labels[1:3], np.array([1, 0]))
     assert learnt_threshold(easy) == 0.5
 
 
@@ -296,7 +301,7 @@ def test_labels_are_read_in_the_order_of_the_file(tmp_path: Path) -> None:
     (tmp_path / "rte" / "gold.csv").write_text("task,label\nb,0\n")
     recorded = find_set(tmp_path, "rte")
     assert recorded.tasks == ("a", "b")
-    assert recorded.labels.tolist() == [[1, 0], [0, -1]]
+    assert recorded.said.tolist() == [[1, 0], [0, -1]]
     assert recorded.counts.tolist() == [2, 1] and recorded.gold.tolist() == [-1, 0]
 
 
@@ -320,7 +325,7 @@ def test_unknown_orders_ties_and_too_many_tasks_are_refused() -> None:
 def test_an_uneven_prior_and_threshold_decide_by_the_posterior() -> None:
     """One label each: positive iff P(theta > d | label) > 1/2."""
     labels = np.array([[1], [0]])
-    recorded = Recorded(("a", "b"), labels, np.ones(2, dtype=np.int64), np.array([1, 1]))
+    recorded = padded(("a", "b"), labels, np.array([1, 1]))
     sure = replay(ReplaySetup(recorded, prior=Beta(20, 1)), ["uniform"], budget=2, replications=2)[0]
     assert sure.accuracy.mean == 1.0
     strict = replay(ReplaySetup(recorded, prior=Beta(1, 1), threshold=0.9), ["uniform"], budget=2, replications=2)[0]

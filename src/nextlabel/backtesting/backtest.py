@@ -39,7 +39,6 @@ from nextlabel.backtesting.readout import (
     FITS,
     LEARNING,
     READOUTS,
-    collected_labels,
     decisions,
     everything,
     needs_crowdkit,
@@ -52,7 +51,7 @@ from nextlabel.beliefs.lattice import triangle_counts
 from nextlabel.beliefs.prior import Prior
 from nextlabel.errors import InputError
 from nextlabel.files.features import Features, read_features
-from nextlabel.files.labels import Gold, LabelTable, as_label_table, read_gold
+from nextlabel.files.labels import Gold, as_label_table, read_gold
 from nextlabel.policies.base import Policy
 from nextlabel.policies.crowd.policies import WorkerPolicy
 from nextlabel.policies.index import Index
@@ -60,7 +59,7 @@ from nextlabel.policies.registry import make_policy
 from nextlabel.problem.estimate import Estimate
 from nextlabel.problem.problem import Problem, as_prior
 from nextlabel.prose import counted, listed
-from nextlabel.simulation.crowd_replay import REPLAYS, CrowdRecord, CrowdReplayed, replay_crowd
+from nextlabel.simulation.crowd_replay import REPLAYS, CrowdReplayed, replay_crowd
 from nextlabel.simulation.engine import Engine, backend
 from nextlabel.simulation.replay import (
     ARRIVALS,
@@ -68,8 +67,8 @@ from nextlabel.simulation.replay import (
     FIXED,
     ORDERS,
     TIES,
+    CrowdRecord,
     Outcomes,
-    Recorded,
     ReplaySetup,
     accuracy_of_tally,
     credits,
@@ -199,7 +198,7 @@ def choose_budgets(
     crowd: bool = False,
 ) -> tuple[list[int], list[int], tuple[int, ...]]:
     """Budgets asked for, the grid with them, and the overlaps to compare with; ``crowd``: a coarser grid."""
-    K, most = len(setting.recorded), setting.most_labels
+    K, most = len(setting.recorded.gold), setting.most_labels
     if budgets is not None:
         asked = sorted(set(budgets))
     elif labels_per_task is not None:
@@ -244,7 +243,7 @@ def followed(tasks: int, budgets: int, replications: int) -> int:
     return max(2, min(MOST_FOLLOWED, replications, MOST_CELLS // max(1, tasks * budgets)))
 
 
-def judged(recorded: Recorded) -> Ints:
+def judged(recorded: CrowdRecord) -> Ints:
     """Rows of the tasks whose truth is known."""
     return np.flatnonzero(recorded.gold >= 0)
 
@@ -281,10 +280,10 @@ class Play:
     def counted(self) -> ReplaySetup:
         """The setting as rules that count votes see it; where there are more than two answers they look at none."""
         pool = self.setting.recorded
-        if pool.answers == 2:
+        if pool.labels.answers == 2:
             return self.setting
-        two = replace(pool, labels=np.minimum(pool.labels, 1), gold=np.minimum(pool.gold, 1), answers=2)
-        return replace(self.setting, recorded=two)
+        labels = pool.labels._replace(answer=np.minimum(pool.labels.answer, 1), answers=2)
+        return replace(self.setting, recorded=replace(pool, labels=labels, gold=np.minimum(pool.gold, 1)))
 
     def replay(self, policy: Policy, keep: int, progress: Progress | None) -> Outcomes:
         """A policy that counts votes; one that is planned for one budget plays only those asked for."""
@@ -326,20 +325,18 @@ class Played:
     ceilings: dict[str, float]
 
 
-def play_rules(
-    play: Play, policies: Sequence[Policy], crowd: Sequence[Policy], table: LabelTable | None, progress: Progress | None
-) -> Played:
+def play_rules(play: Play, policies: Sequence[Policy], crowd: Sequence[Policy], progress: Progress | None) -> Played:
     """Policies that learn workers, policies that count votes, and fixed overlaps.
 
     Posterior and majority are read off the counts of two answers; all else is read out of the labels collected.
     """
     setting, pool = play.setting, play.setting.recorded
     steps = len(crowd) + len(policies) + ("dawid-skene" in play.readouts)
-    learners = play_crowd_policies(play, crowd, table, _share(progress, len(crowd), steps))
-    counted = [name for name in COUNTING if pool.answers == 2 and name in play.readouts]
+    learners = play_crowd_policies(play, crowd, _share(progress, len(crowd), steps))
+    counted = [name for name in COUNTING if pool.labels.answers == 2 and name in play.readouts]
     collected = [name for name in play.readouts if name not in counted]
     every = not {"dawid-skene"}.issuperset(collected)
-    keep = play.replications if every else followed(len(pool), len(play.grid), play.replications)
+    keep = play.replications if every else followed(len(pool.gold), len(play.grid), play.replications)
     outcomes = [play.replay(policy, keep, part(progress, len(crowd) + k, steps)) for k, policy in enumerate(policies)]
     outcomes.append(replay_overlaps(play.counted, play.overlaps, play.replications, keep=keep, engine=play.engine))
 
@@ -373,7 +370,7 @@ def for_budgets(setting: ReplaySetup, policy: Policy, budget: int) -> Policy:
     if not isinstance(policy, Index) or policy.table is not None:
         return policy
     one = Problem.identical(
-        len(setting.recorded), budget, setting.prior, setting.threshold,
+        len(setting.recorded.gold), budget, setting.prior, setting.threshold,
         arrival_rate=setting.arrival_rate, completion_rate=setting.completion_rate,
     )  # fmt: skip
     many = one.rho >= MANY_IN_FLIGHT
@@ -383,13 +380,11 @@ def for_budgets(setting: ReplaySetup, policy: Policy, budget: int) -> Policy:
     return Index(replace(table, classes=table.classes * len(setting.kinds)), name=policy.name)
 
 
-def play_crowd_policies(
-    play: Play, policies: Sequence[Policy], table: LabelTable | None, progress: Progress | None
-) -> list[PlayedRule]:
+def play_crowd_policies(play: Play, policies: Sequence[Policy], progress: Progress | None) -> list[PlayedRule]:
     """One rule for each policy that learns workers, read out by workers and by majority."""
     if not policies:
         return []
-    how, record = play.options, crowd_record(play.setting.recorded, table)
+    how, record = play.options, play.setting.recorded
     # One campaign serves all budgets, if the policy does the same whatever the budget is; or else one each.
     alone = [policy.planned_ahead or how.replay != "task-first" for policy in policies]
     work = [
@@ -415,18 +410,11 @@ def play_crowd_policies(
     return [_rule(one.name, [each for each in found if each.policy == one.name], rows) for one in policies]
 
 
-def crowd_record(pool: Recorded, table: LabelTable | None) -> CrowdRecord:
-    """The replayed tasks' labels in the order of the file, with their times if the table has them."""
-    if table is not None and table.tasks == pool.tasks:
-        return CrowdRecord.from_table(table, pool.gold)
-    return CrowdRecord(collected_labels(pool, *everything(pool)), pool.gold, pool.tasks)
-
-
-def check_times(table: LabelTable | None) -> None:
+def check_times(recorded: CrowdRecord) -> None:
     """Refuse to replay times that are not known."""
     for what, flag, times in (
-        ("begun", "--assigned-column", None if table is None else table.assigned_at),
-        ("handed in", "--submitted-column", None if table is None else table.submitted_at),
+        ("begun", "--assigned-column", recorded.started),
+        ("handed in", "--submitted-column", recorded.submitted),
     ):
         if times is None or not np.isfinite(times).all():
             lacking = 0 if times is None else int(np.count_nonzero(~np.isfinite(times)))
@@ -557,7 +545,7 @@ def backtest(
 ) -> Backtest:
     """Replay ``labels`` under every policy.
 
-    ``labels`` is the path of a file, a data frame, a ``LabelTable`` or ``Recorded`` labels; ``gold`` is the truth where
+    ``labels`` is the path of a file, a data frame, a ``LabelTable`` or a ``CrowdRecord``; ``gold`` is the truth where
     it is known, a path, a data frame or what ``read_gold`` returned, and only judges. Budgets are labels per task or
     labels in all. With workers the policies are ``crowd``, ``crowd-uncertainty`` and ``index``, four to ten
     replications of each, and nothing is held out. Without them they are policies that count votes, 200 replications of
@@ -567,13 +555,13 @@ def backtest(
     """
     begin = perf_counter()
     how = options or BacktestOptions()
-    recorded, table = _recorded(labels, gold)
+    recorded = _recorded(labels, gold)
     rules = _rules(policies, how, recorded)
     known = None if features is None else read_features(features, recorded.tasks)
     _check_features(known, rules, how, recorded)
     if how.replay == "timed":
-        check_times(table)
-    count = _count(replications, rules, int(recorded.counts.sum()))
+        check_times(recorded)
+    count = _count(replications, rules, len(recorded))
     truth = "gold" if (recorded.gold >= 0).any() else "consensus"
     learnt = _learnt(recorded, rules, how, _two_answers(prior), threshold, seed)
     setting, undecided = _judged(
@@ -586,17 +574,19 @@ def backtest(
     pool = setting.recorded
     asked, grid, overlaps = choose_budgets(setting, labels_per_task, budgets, crowd=bool(rules.crowd))
     play = Play(setting, how, rules.readouts, asked, grid, overlaps, count, engine, known)
-    played = play_rules(play, rules.counting, rules.crowd, table, progress)
+    played = play_rules(play, rules.counting, rules.crowd, progress)
     found = sorted(played.rules, key=lambda one: rules.names.index(one.name))
     index = next((one for one in found if one.name == "index"), None)
     points = [
         point
         for name in rules.readouts
         for one in found
-        for point in accuracies(one, name, len(pool), asked, (index, found[0]))
+        for point in accuracies(one, name, len(pool.gold), asked, (index, found[0]))
     ]
     fixed = [
-        p for name in rules.readouts for p in accuracies(played.fixed, name, len(pool), list(overlaps), (None, None))
+        p
+        for name in rules.readouts
+        for p in accuracies(played.fixed, name, len(pool.gold), list(overlaps), (None, None))
     ]
     saved = [
         one
@@ -621,7 +611,7 @@ def backtest(
         savings=tuple(saved),
         replications=count,
         seconds=perf_counter() - begin,
-        workers=None if pool.workers is None else int(np.unique(pool.workers[pool.workers >= 0]).size),
+        workers=int(np.unique(pool.labels.worker).size) if pool.named else None,
         crowd=tuple(policy.name for policy in rules.crowd),
         replay=how.replay,
         turn_away=how.turn_away,
@@ -637,26 +627,25 @@ def _two_answers(prior: Prior | tuple[float, float] | None) -> Prior | None:
     return found
 
 
-def _recorded(labels: Any, gold: Any) -> tuple[Recorded, LabelTable | None]:
-    """The labels task by task, and as they were read."""
-    if isinstance(labels, Recorded):
-        recorded, table = labels, None
+def _recorded(labels: Any, gold: Any) -> CrowdRecord:
+    """The labels with the truth where it is known."""
+    if isinstance(labels, CrowdRecord):
+        recorded = labels
     else:
         table = as_label_table(labels)
         truth = gold if gold is None or isinstance(gold, Gold) else read_gold(gold, table)
         recorded = to_recorded(table, truth, any_answers=True)
-    said = np.unique(recorded.labels[recorded.labels >= 0])
-    if len(said) < 2:
+    if len(np.unique(recorded.labels.answer)) < 2:
         raise InputError(
             "every label is the same answer, so that there is nothing to tell apart.",
             "Give labels with at least two different answers.",
         )
-    return recorded, table
+    return recorded
 
 
-def _rules(policies: Sequence[Policy | str] | None, how: BacktestOptions, recorded: Recorded) -> Rules:
+def _rules(policies: Sequence[Policy | str] | None, how: BacktestOptions, recorded: CrowdRecord) -> Rules:
     """Policies and read-outs, checked against what is known."""
-    given = policies or how.default_policies(recorded.workers is not None, recorded.answers)
+    given = policies or how.default_policies(recorded.named, recorded.labels.answers)
     each_once("policy", [policy for policy in given if isinstance(policy, str)])
     chosen = [make_policy(policy) for policy in given]
     crowd = tuple(policy for policy in chosen if isinstance(policy, WorkerPolicy))
@@ -667,15 +656,15 @@ def _rules(policies: Sequence[Policy | str] | None, how: BacktestOptions, record
     for policy in counting:
         if policy.solves_again:
             raise InputError(f"the policy {policy.name} cannot be replayed.", "Use index or lagrangian.")
-    usual = how.default_readouts(bool(crowd), recorded.workers is not None, recorded.answers)
+    usual = how.default_readouts(bool(crowd), recorded.named, recorded.labels.answers)
     readouts = tuple(how.readouts or usual)
     _check_workers(learners, readouts, how, recorded)
     how.check_crowd(learners or (["the read-out workers"] if "workers" in readouts else []), bool(learners))
     two = [policy.name for policy in counting if policy.name not in BLIND]
-    if recorded.answers > 2 and (two or "posterior" in readouts or "dawid-skene" in readouts):
+    if recorded.labels.answers > 2 and (two or "posterior" in readouts or "dawid-skene" in readouts):
         what = two[0] if two else "the read-out posterior or dawid-skene"
         raise InputError(
-            f"the labels have {recorded.answers} answers, and {what} knows two.",
+            f"the labels have {recorded.labels.answers} answers, and {what} knows two.",
             f"Name the one that counts as 1 with --positive, or use {', '.join((*CROWD, *BLIND))} and the read-outs "
             "workers and majority.",
         )
@@ -692,20 +681,20 @@ def _rules(policies: Sequence[Policy | str] | None, how: BacktestOptions, record
     return Rules(names, counting, crowd, readouts)
 
 
-def _check_workers(crowd: Sequence[str], readouts: Sequence[str], how: BacktestOptions, recorded: Recorded) -> None:
+def _check_workers(crowd: Sequence[str], readouts: Sequence[str], how: BacktestOptions, recorded: CrowdRecord) -> None:
     if "dawid-skene" in readouts:
         needs_crowdkit()
     who = [*crowd[:1], *(f"the read-out {name}" for name in (*LEARNING, "dawid-skene") if name in readouts)]
     if how.replay != "task-first":
         who.append(f"--replay {how.replay}")
-    if who and recorded.workers is None:
+    if who and not recorded.named:
         raise InputError(
             f"{who[0]} needs to know who gave each label, and the labels do not say.",
             "Name the column of workers with --worker-column.",
         )
 
 
-def _check_features(features: Features | None, rules: Rules, how: BacktestOptions, recorded: Recorded) -> None:
+def _check_features(features: Features | None, rules: Rules, how: BacktestOptions, recorded: CrowdRecord) -> None:
     if features is None:
         if "crowdlab" in rules.readouts or "activelab" in rules.names:
             what = "the policy activelab" if "activelab" in rules.names else "the read-out crowdlab"
@@ -734,7 +723,7 @@ def _count(replications: int | None, rules: Rules, labels: int) -> int:
 
 
 def _learnt(
-    recorded: Recorded, rules: Rules, how: BacktestOptions, prior: Prior | None, threshold: float | None, seed: int
+    recorded: CrowdRecord, rules: Rules, how: BacktestOptions, prior: Prior | None, threshold: float | None, seed: int
 ) -> PilotFit:
     """What rules that count are told beforehand."""
     if how.pilot is not None and not rules.use_prior and rules.know_workers:
@@ -742,7 +731,7 @@ def _learnt(
             "a pilot gives rules that count votes their prior, and none of them is played.",
             "Leave --pilot-tasks out, or add a policy such as index.",
         )
-    if (rules.know_workers or recorded.answers > 2) and how.pilot is None:
+    if (rules.know_workers or recorded.labels.answers > 2) and how.pilot is None:
         known = prior if rules.use_prior else as_prior((1, 1))
         return from_all_labels(recorded, known, threshold, how.method, seed)
     return hold_out(recorded, how.pilot or PILOT, prior, threshold, how.method, seed)
@@ -752,7 +741,7 @@ def _judged(setting: ReplaySetup, truth: str, rules: Rules) -> tuple[ReplaySetup
     """The tasks with what they are judged by, and how many of them all labels together leave undecided."""
     pool, undecided = setting.recorded, 0
     if truth == "consensus":
-        readout = "workers" if rules.know_workers else "posterior" if pool.answers == 2 else "majority"
+        readout = "workers" if rules.know_workers else "posterior" if pool.labels.answers == 2 else "majority"
         said = winners(scores_of(readout, setting, *everything(pool)))
         undecided = int((said < 0).sum())
         pool = replace(pool, gold=said)

@@ -33,7 +33,7 @@ from nextlabel.errors import InputError
 from nextlabel.learn.priors import LearntPrior, learn_prior
 from nextlabel.learn.weights import LabelCounts
 from nextlabel.prose import counted
-from nextlabel.simulation.replay import Recorded
+from nextlabel.simulation.replay import CrowdRecord
 
 #: A cut replaces one half if chance would do as well as seldom as this.
 CLEAR = 0.05
@@ -60,7 +60,7 @@ class ThresholdChoice:
         return f"the pilot's gold does not clearly say otherwise: its best cut is {self.best:.3g}, and {counts}"
 
 
-def choose_threshold(recorded: Recorded) -> ThresholdChoice:
+def choose_threshold(recorded: CrowdRecord) -> ThresholdChoice:
     """One half, or the best cut of the vote share if gold clearly prefers it; every task must have gold."""
     share, gold = recorded.shares(), recorded.gold
     candidates = cuts(share)
@@ -74,7 +74,7 @@ def choose_threshold(recorded: Recorded) -> ThresholdChoice:
     return ThresholdChoice(threshold, cut, float(at_half.sum()), float(at_best.sum()), len(share), p)
 
 
-def learnt_threshold(recorded: Recorded) -> float:
+def learnt_threshold(recorded: CrowdRecord) -> float:
     """The cut of the vote share that agrees best with gold, whether that is luck or not."""
     return choose_threshold(recorded).best
 
@@ -115,10 +115,10 @@ class PilotFit:
 
 
 def hold_out(
-    recorded: Recorded, size: int, prior: Prior | None, threshold: float | None, method: str, seed: int
+    recorded: CrowdRecord, size: int, prior: Prior | None, threshold: float | None, method: str, seed: int
 ) -> PilotFit:
     """Set ``size`` random tasks aside, of those with gold if there are any; none if the prior is given."""
-    N = len(recorded)
+    N = len(recorded.gold)
     if prior is not None:
         return PilotFit(0, np.arange(N), prior, "given", *_without_gold(threshold))
     _check_method(method)
@@ -145,10 +145,10 @@ def hold_out(
 
 
 def from_all_labels(
-    recorded: Recorded, prior: Prior | None, threshold: float | None, method: str, seed: int
+    recorded: CrowdRecord, prior: Prior | None, threshold: float | None, method: str, seed: int
 ) -> PilotFit:
     """No task is set aside: the prior is given, or that of all labels to be replayed."""
-    everything = np.arange(len(recorded))
+    everything = np.arange(len(recorded.gold))
     if prior is not None:
         return PilotFit(0, everything, prior, "given", *_without_gold(threshold))
     _check_method(method)
@@ -157,8 +157,8 @@ def from_all_labels(
     return PilotFit(0, everything, learnt.prior, source, *_without_gold(threshold), learnt.note)
 
 
-def _learn(recorded: Recorded, method: str, seed: int) -> LearntPrior:
-    return learn_prior(LabelCounts.of_padded(recorded.labels), method, seed=seed, draws=0)
+def _learn(recorded: CrowdRecord, method: str, seed: int) -> LearntPrior:
+    return learn_prior(LabelCounts.of_padded(recorded.said), method, seed=seed, draws=0)
 
 
 def _without_gold(threshold: float | None) -> tuple[float, str]:

@@ -26,10 +26,10 @@ from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.lattice import triangle_counts
 from nextlabel.beliefs.prior import Prior
 from nextlabel.crowd.fit import CrowdLabels
-from nextlabel.errors import InputError
+from nextlabel.errors import needs
 from nextlabel.files.features import Features
 from nextlabel.simulation.crowd_replay import best_answers, learnt_beliefs, share_right, votes_of
-from nextlabel.simulation.replay import Recorded, ReplaySetup, credits, decisions_of
+from nextlabel.simulation.replay import CrowdRecord, ReplaySetup, credits, decisions_of
 
 COUNTING = ("posterior", "majority")
 LEARNING = ("workers", "crowdlab")
@@ -49,30 +49,22 @@ def decisions(readout: str, prior: Prior, threshold: float, depth: int) -> Ints:
 
 def needs_crowdkit() -> Any:
     """crowd-kit's Dawid-Skene, or a sentence on how to get it."""
-    try:
+    with needs("the read-out dawid-skene", "crowd-kit", "'nextlabel[crowdkit]'"):
         from crowdkit.aggregation import DawidSkene
-    except ImportError as error:
-        raise InputError(
-            "the read-out dawid-skene needs the package crowd-kit.", "pip install 'nextlabel[crowdkit]'."
-        ) from error
     return DawidSkene
 
 
-def everything(recorded: Recorded) -> tuple[Ints, Ints]:
+def everything(recorded: CrowdRecord) -> tuple[Ints, Ints]:
     """All labels of every task, as drawn and taken."""
-    return np.tile(np.arange(recorded.labels.shape[1]), (len(recorded), 1)), recorded.counts
+    return np.tile(np.arange(recorded.rows.shape[1]), (len(recorded.gold), 1)), recorded.counts
 
 
-def collected_labels(recorded: Recorded, drawn: Ints, taken: Ints) -> CrowdLabels:
-    """The first ``taken`` of each task's ``drawn`` labels, with workers numbered from 0; one where none is known."""
+def collected_labels(recorded: CrowdRecord, drawn: Ints, taken: Ints) -> CrowdLabels:
+    """The first ``taken`` of each task's ``drawn`` labels, with workers numbered from 0."""
     got = np.arange(drawn.shape[1])[None, :] < taken[:, None]
-    task, which = np.nonzero(got)[0], drawn[got]
-    who = np.zeros_like(task) if recorded.workers is None else recorded.workers[task, which]
-    known, worker = np.unique(who, return_inverse=True)
-    return CrowdLabels(
-        task, worker.reshape(-1).astype(np.int64), recorded.labels[task, which], len(recorded), len(known),
-        recorded.answers,
-    )  # fmt: skip
+    labels = recorded.some(recorded.rows[np.nonzero(got)[0], drawn[got]])
+    known, worker = np.unique(labels.worker, return_inverse=True)
+    return labels._replace(worker=worker.reshape(-1).astype(np.int64), workers=len(known))
 
 
 def scores_of(readout: str, setting: ReplaySetup, drawn: Ints, taken: Ints, features: Features | None = None) -> Floats:

@@ -309,7 +309,7 @@ def assumptions(found: Backtest) -> list[str]:
     judged = "gold" if found.truth == "gold" else "what all recorded labels say together"
     crowd = "" if found.workers is None else f" by {counted(found.workers, 'worker')}"
     out = [
-        f"{found.tasks:,} tasks with {int(setting.recorded.counts.sum()):,} labels{crowd} are replayed; "
+        f"{found.tasks:,} tasks with {len(setting.recorded):,} labels{crowd} are replayed; "
         f"{found.known:,} of them are judged, against {judged}.",
         *_model(found),
         *_replay(found),
@@ -395,7 +395,7 @@ def point_rows(found: Backtest, *, asked: bool = False) -> list[Row]:
     """One row for each policy, read-out and budget, then the overlaps, then the ceiling."""
     some = [one for one in found.points if one.asked or not asked]
     rows = [_row(one) for one in (*some, *found.overlaps)]
-    total = int(found.setting.recorded.counts.sum())
+    total = len(found.setting.recorded)
     for readout, accuracy in found.ceilings.items():
         rows.append(
             {
@@ -553,7 +553,7 @@ def backtest_fields(found: Backtest) -> Row:
     setting, pilot = found.setting, found.pilot
     return {
         "tasks": found.tasks,
-        "labels": int(setting.recorded.counts.sum()),
+        "labels": len(setting.recorded),
         "truth": found.truth,
         "judged": found.known,
         "undecided": found.undecided,

@@ -229,7 +229,7 @@ class Backtest:
     @property
     def tasks(self) -> int:
         """K."""
-        return len(self.setting.recorded)
+        return len(self.setting.recorded.gold)
 
     @property
     def rho(self) -> float:

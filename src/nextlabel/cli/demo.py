@@ -5,21 +5,21 @@ from __future__ import annotations
 import time
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
+
+import typer
 
 from nextlabel.cli.options import Flag, Json, Seed, positive, verb, whole
-from nextlabel.cli.output import check_outputs, print_json, print_report, say, working
+from nextlabel.cli.output import check_outputs, deliver, say, working
 from nextlabel.cli.serve import check_port, needs_service
 from nextlabel.prose import counted
-
-if TYPE_CHECKING:
-    from nextlabel.demo import DemoRun, Outcome
 
 FOLDER = "nextlabel-demo"
 
 
 @verb()
 def demo(
+    context: typer.Context,
     tasks: Annotated[int, whole("K", 10, "300", "Number of tasks, sample items.")] = 300,
     labels_per_task: Annotated[float, positive("X", "3", "The budget, as labels per task.")] = 3.0,
     port: Annotated[int, whole("N", 1, "8765", "Port to listen on.")] = 8765,
@@ -48,11 +48,10 @@ def demo(
         with working("The crowd is labelling") as progress:
             played = play(campaign, progress)
         with working("Playing fixed overlap with the same people") as progress:
-            found = outcome(campaign.sample, played.labelled, played.answers, played.moments, seed, progress)
-        _write_results(campaign, found, folder)
-        report = demo_report(campaign, found, time.perf_counter() - begun)
-        print_json({**report.fields, "folder": str(folder)}) if as_json else print_report(report)
-        say(f"Wrote results.csv, demo.png and demo.db to {folder}.")
+            labelled = {result.task: result.label for result in played.results}
+            found = outcome(campaign.sample, labelled, played.answers, played.moments, seed, progress)
+        report = demo_report(campaign, played, found, time.perf_counter() - begun, str(folder))
+        deliver(report, context, out=out, page=None, as_json=as_json)
         say(f"Open the dashboard again: nextlabel serve --db {folder / 'demo.db'}   (token: {campaign.token})")
         if keep_serving:
             say(f"Still serving at {campaign.url}/ (Ctrl-C ends it).")
@@ -60,24 +59,3 @@ def demo(
                 while True:
                     time.sleep(3600)
             say("nextlabel demo ended.")
-
-
-def _write_results(campaign: DemoRun, found: Outcome, folder: Path) -> None:
-    """The table of results and the figure."""
-    from nextlabel.demo import draw
-    from nextlabel.files.write import write_csv
-
-    truth = {item.id: item.truth for item in campaign.sample}
-    rows = [
-        {
-            "task": result.task,
-            "label": result.label,
-            "probability": f"{result.probability:.4f}",
-            "labels": result.labels,
-            "hidden_truth": truth[result.task],
-            "text": result.payload["text"],
-        }
-        for result in campaign.client.results(campaign.campaign)
-    ]
-    write_csv(rows, folder / "results.csv")
-    draw(found, folder / "demo.png")

@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 
 import narwhals as nw
 
-from nextlabel.errors import InputError
+from nextlabel.errors import InputError, needs
 from nextlabel.prose import joined
 
 Library = Literal["pandas", "polars", "pyarrow"]
@@ -30,10 +30,8 @@ def make_frame(names: Sequence[str], rows: Sequence[Sequence[Any]], library: Lib
         columns[name] = as_integers(columns[name])
     if library != "pandas":  # the others have one type for each column
         columns = {name: _one_type(cells) for name, cells in columns.items()}
-    try:
+    with needs("a data frame", library):
         return nw.from_dict(columns, backend=library).to_native()
-    except ImportError as error:
-        raise InputError(f"a data frame needs the package {library}.", f"pip install {library}.") from error
 
 
 def as_integers(cells: list[Any]) -> list[Any]:

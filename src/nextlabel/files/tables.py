@@ -45,7 +45,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast
 
-from nextlabel.errors import FileFormatError, InputError
+from nextlabel.errors import FileFormatError, InputError, needs
 from nextlabel.prose import counted, listed
 
 if TYPE_CHECKING:
@@ -223,12 +223,8 @@ def read_table(stream: IO[bytes], name: str, format: Format | None = None) -> Ta
 
 def sheet_text(stream: IO[bytes], name: str) -> IO[bytes]:
     """The first sheet of a workbook as CSV, in memory: a workbook unpacks to so much and no more."""
-    try:
+    with needs(f"{name} is a workbook, which", "openpyxl", "'nextlabel[excel]', or give CSV"):
         import openpyxl
-    except ImportError as error:
-        raise InputError(
-            f"{name} is a workbook, which needs the package openpyxl.", "pip install 'nextlabel[excel]', or give CSV."
-        ) from error
     try:
         with zipfile.ZipFile(stream) as packed:
             if sum(one.file_size for one in packed.infolist()) > WORKBOOK:
@@ -480,12 +476,8 @@ class ParquetTable(FrameTable):
     """A Parquet file."""
 
     def __init__(self, stream: IO[bytes], name: str) -> None:
-        try:
+        with needs(f"{name} is a Parquet file, which", "pyarrow", "'nextlabel[data]'"):
             from pyarrow import ArrowException, parquet
-        except ImportError as error:
-            raise InputError(
-                f"{name} is a Parquet file, which needs the package pyarrow.", "pip install 'nextlabel[data]'."
-            ) from error
         try:
             names = [one.name for one in parquet.read_schema(stream) if _is_text(one.type)]
             stream.seek(0)
@@ -563,16 +555,12 @@ def to_narwhals(frame: Any) -> nw.DataFrame[Any]:
 
     try:
         if not nw.dependencies.is_into_dataframe(frame):
-            import pyarrow as pa
-            from pyarrow.interchange import from_dataframe
+            with needs(f"a {type(frame).__name__} is read through Arrow, which", "pyarrow", "'nextlabel[data]'"):
+                import pyarrow as pa
+                from pyarrow.interchange import from_dataframe
 
             frame = pa.table(frame) if hasattr(frame, "__arrow_c_stream__") else from_dataframe(frame)
         return nw.from_native(frame, eager_only=True)
-    except ImportError as error:
-        raise InputError(
-            f"a {type(frame).__name__} is read through Arrow, which needs the package pyarrow.",
-            "pip install 'nextlabel[data]'.",
-        ) from error
     except nw.exceptions.DuplicateError as error:
         raise FileFormatError(
             f"two columns of the data frame have one name: {error}.", "Rename one of them."

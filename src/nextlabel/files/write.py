@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from nextlabel.errors import InputError
+from nextlabel.errors import InputError, needs
 
 #: What the texts that spreadsheets run begin with, some of them only after blanks that they skip; numbers are harmless.
 _RUN = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
@@ -53,11 +53,9 @@ def export_text(rows: Iterable[Sequence[Any]]) -> str:
 
 def write_workbook(stream: IO[bytes], rows: Iterable[Sequence[Any]]) -> None:
     """Rows as the sheet of a workbook (openpyxl, the extra ``excel``); what others wrote does not run there."""
-    try:
+    with needs("a workbook", "openpyxl", "'nextlabel[excel]', or use CSV"):
         from openpyxl import Workbook
         from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
-    except ImportError as error:
-        raise InputError("a workbook needs the package openpyxl.", "pip install 'nextlabel[excel]', or CSV.") from error
     book = Workbook(write_only=True)
     sheet = book.create_sheet()
     for number, row in enumerate(rows):

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from nextlabel.errors import InputError
+from nextlabel.errors import needs
 from nextlabel.notebook import table_html
 from nextlabel.version import __version__
 
@@ -76,10 +76,8 @@ class Report:
 
     def page(self, command: str) -> str:
         """The page to show around; ``command`` is what was typed to make it."""
-        try:
+        with needs("a page", "jinja2", "'nextlabel[figures]'"):
             from jinja2 import Environment, PackageLoader, StrictUndefined
-        except ImportError as error:
-            raise InputError("a page needs the package jinja2.", "pip install 'nextlabel[figures]'.") from error
         loader = PackageLoader("nextlabel.reporting")
         pages = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True)
         drawn = [(_embedded(draw()), caption) for draw, caption in self.figures]

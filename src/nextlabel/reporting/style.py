@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from nextlabel.errors import InputError
+from nextlabel.errors import needs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -81,10 +81,8 @@ def in_order(policies: Iterable[str]) -> list[str]:
 
 def needs_figures() -> None:
     """Refuse early where no figure can be drawn."""
-    try:
+    with needs("a figure", "matplotlib", "'nextlabel[figures]'"):
         import matplotlib  # noqa: F401
-    except ImportError as error:
-        raise InputError("a figure needs the package matplotlib.", "pip install 'nextlabel[figures]'.") from error
 
 
 @contextmanager

@@ -42,7 +42,6 @@ from nextlabel.crowd.learner import expected_jointly, learn_jointly
 from nextlabel.crowd.prior import CrowdPrior
 from nextlabel.errors import InputError
 from nextlabel.files.features import Features
-from nextlabel.files.labels import LabelTable
 from nextlabel.kernels.crowd_campaign import new_bins, put
 from nextlabel.kernels.crowd_rollout import (
     ARRIVED,
@@ -61,7 +60,7 @@ from nextlabel.policies.crowd.policies import MOST_PLANS, ActiveLab
 from nextlabel.policies.registry import make_policy
 from nextlabel.problem.estimate import Estimate
 from nextlabel.problem.tasks import whole
-from nextlabel.simulation.replay import ARRIVALS, AT_ONCE_RATE, Recorded, ReplaySetup, budget_sweeps, labels_at
+from nextlabel.simulation.replay import ARRIVALS, AT_ONCE_RATE, CrowdRecord, ReplaySetup, budget_sweeps, labels_at
 from nextlabel.solve.progress import Progress
 
 #: How recorded labels are replayed.
@@ -74,11 +73,6 @@ TAUGHT_SHARE = 0.125
 RESOLVES = 10
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CrowdRecord:
-    """Recorded labels with their workers.
-
-    ========= ======= ===========================================================================
     code      shape   meaning
     ========= ======= ===========================================================================
     labels    n       task, worker and answer of each label, in the order of the file
@@ -172,6 +166,7 @@ def read_out(
     return ReadOut(right, expected, len(labels.task))
 
 
+=======
 def learnt_beliefs(
     labels: CrowdLabels,
     prior: CrowdPrior | None = None,
@@ -277,13 +272,19 @@ def replay_crowd(
     rising = sorted(set(budgets))
     out = []
     for k, policy in enumerate(map(make_policy, policies)):
-        results: dict[int, list[tuple[ReadOut, int]]] = {budget: [] for budget in rising}
+        found: dict[int, list[tuple[dict[str, Floats], float, int, int]]] = {budget: [] for budget in rising}
         for replication in range(count):
             for budget, given, turned in labels_given(setup, policy, rising, replication):
-                results[budget].append((read_out(given, record.gold, prior, features, record.tasks), turned))
+                beliefs, expected = learnt_beliefs(given, prior, features, record.tasks)
+                scores = {**beliefs, "majority": votes_of(given)}
+                right = {name: share_right(some, record.gold) for name, some in scores.items()}
+                found[budget].append((right, expected, len(given.task), turned))
             if progress is not None:
                 progress((k + (replication + 1) / count) / len(policies))
-        out += [_replayed(setup, policy.name, budget, results[budget]) for budget in budgets]
+        for budget in budgets:
+            rights, *numbers = zip(*found[budget], strict=True)
+            by_readout = {name: np.array([one[name] for one in rights]) for name in rights[0]}
+            out.append(CrowdReplayed(policy.name, budget, replay, turn_away, by_readout, *map(np.array, numbers)))
     return out
 
 
@@ -313,18 +314,6 @@ def labels_given(
             yield from play_orders(setup, policy, [budget], replication)
 
 
-def _replayed(
-    setup: CrowdReplaySetup, policy: str, budget: int, results: Sequence[tuple[ReadOut, int]]
-) -> CrowdReplayed:
-    right = {name: np.array([one.right[name] for one, _ in results]) for name in results[0][0].right}
-    return CrowdReplayed(
-        policy, budget, setup.replay, setup.turn_away, right,
-        np.array([one.expected for one, _ in results]),
-        np.array([one.labels for one, _ in results], dtype=np.int64),
-        np.array([turned for _, turned in results], dtype=np.int64),
-    )  # fmt: skip
-
-
 def _checked(setup: CrowdReplaySetup, budgets: Sequence[int], replications: int) -> int:
     record = setup.record
     if setup.replay not in REPLAYS:
@@ -342,6 +331,11 @@ def _checked(setup: CrowdReplaySetup, budgets: Sequence[int], replications: int)
             raise InputError(
                 f"the budget is {budget:,} and {len(record):,} labels are recorded.", "Give a smaller one."
             )
+    pairs = record.labels.task * record.labels.workers + record.labels.worker
+    if len(np.unique(pairs)) < len(record):
+        raise InputError(
+            "a worker has labelled a task more than once.", "Keep the first label of each worker on each task."
+        )
     if setup.replay == "timed":
         Schedule.of(record, max(budgets))  # refuses a record without times
     whole("seed", setup.seed, 0, "Give a whole number from 0, e.g. --seed 0.")
@@ -402,7 +396,7 @@ def play_orders(
 def _recorded_world(setup: CrowdReplaySetup, budget: int, replication: int) -> tuple[Ints, CrowdWorld]:
     """The tasks in random order, and the record with tasks numbered by it, labels and workers in random order."""
     record, labels, seed = setup.record, setup.record.labels, setup.seed
-    place, none = record.rows_by_task(), np.zeros(0, dtype=np.int64)
+    place, none = record.rows, np.zeros(0, dtype=np.int64)
     rows, order = np.zeros(labels.tasks, dtype=np.int64), np.zeros_like(place)
     draw_recorded(place, record.counts, seed, replication, RANDOM, rows, order)
     rank = np.argsort(rows)
@@ -434,35 +428,25 @@ def labels_by_equal_workers(
             f"policy {policy.name!r} is for two answers, and the labels have {labels.answers}.",
             "Use crowd, crowd-uncertainty or uniform.",
         )
-    place = record.rows_by_task()
-    answers = np.where(place >= 0, labels.answer[np.maximum(place, 0)], -1)
-    recorded = Recorded(tuple(map(str, range(labels.tasks))), answers, record.counts, record.gold)
-    setup = ReplaySetup(recorded, arrival_rate=ARRIVALS, completion_rate=AT_ONCE_RATE, seed=seed)
+    place, setup = record.rows, ReplaySetup(record, arrival_rate=ARRIVALS, completion_rate=AT_ONCE_RATE, seed=seed)
     drawn = setup.drawn(replication)
     by_task = np.where(drawn >= 0, np.take_along_axis(place, np.maximum(drawn, 0), axis=1), -1)
     for sweep in budget_sweeps(setup, policy, budgets):
         _, ends = sweep.play(seed, replication, 1, labels.tasks)
         for budget, taken in zip(sweep.budgets, labels_at(ends[0]), strict=True):
-            some = by_task[np.arange(place.shape[1])[None, :] < taken[:, None]]
-            yield (
-                budget,
-                CrowdLabels(
-                    labels.task[some], labels.worker[some], labels.answer[some], labels.tasks, labels.workers, 2
-                ),
-                0,
-            )
+            yield budget, record.some(by_task[np.arange(place.shape[1])[None, :] < taken[:, None]]), 0
 
 
 def labels_by_activelab(
     setup: CrowdReplaySetup, budgets: Sequence[int], replication: int
 ) -> Iterator[tuple[int, CrowdLabels, int]]:
     """Which labels ActiveLab takes, task first: after every lesson one label each for the items of the lowest score."""
-    record, labels, features = setup.record, setup.record.labels, setup.features
+    record, features = setup.record, setup.features
     if setup.replay != "task-first" or features is None:
         raise InputError(
             "activelab chooses among items with features, task first.", "Give --features, and no --replay."
         )
-    K, place, counts = labels.tasks, record.rows_by_task(), record.counts
+    K, place, counts = record.labels.tasks, record.rows, record.counts
     rows, order = np.zeros(K, dtype=np.int64), np.zeros_like(place)
     draw_recorded(place, counts, setup.seed, replication, RANDOM, rows, order)
     taken, score, some = np.zeros(K, dtype=np.int64), np.zeros(K), np.zeros(0, dtype=np.int64)  # by the drawn order
@@ -472,7 +456,7 @@ def labels_by_activelab(
             open_ = np.flatnonzero(taken < counts[rows])
             taken[open_[np.argsort(score[open_], kind="stable")[: min(lesson, budget - len(some))]]] += 1
             some = order[np.arange(order.shape[1])[None, :] < taken[:, None]]
-            given = CrowdLabels(labels.task[some], labels.worker[some], labels.answer[some], K, *labels[4:])
+            given = record.some(some)
             fit, taught = learn_jointly(given, np.full(K, -1), features, record.tasks, prior=setup.prior)
             score = activelab(given, np.where(np.isfinite(taught.chance), taught.chance, fit.share))[rows]
         yield budget, given, 0

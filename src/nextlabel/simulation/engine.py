@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from nextlabel.errors import InputError
+from nextlabel.errors import InputError, needs
 from nextlabel.solve.progress import Progress
 
 ENGINES = ("local", "dask")
@@ -94,11 +94,9 @@ def backend(engine: Engine) -> Iterator[dict[str, object]]:
     if engine.kind == "local":
         yield {"n_jobs": engine.jobs, "backend": "threading"}  # the kernel holds no lock, so threads are enough
         return
-    try:
+    with needs("the dask engine", "distributed", "'nextlabel[dask]'"):
         from distributed import Client
         from joblib import parallel_config
-    except ImportError as error:
-        raise InputError("the dask engine needs the package distributed.", "pip install nextlabel[dask].") from error
     try:
         client = Client(engine.scheduler, timeout="5s")
     except (OSError, ValueError, TimeoutError, AssertionError) as error:

@@ -3,7 +3,7 @@
 ========= ========= ==================== ==================================================================
 symbol    code      shape                meaning
 ========= ========= ==================== ==================================================================
---        labels    (N, most)            recorded labels of each task in the order of the file, -1 past its last
+--        said      (N, most)            recorded labels of each task in the order of the file, -1 past its last
 --        counts    (N,)                 how many there are
 --        gold      (N,)                 the truth, -1 where it is not known
 --        tally     (reps, B, nodes, 2)  tasks whose truth is 0 or 1, by their labels at the end
@@ -23,7 +23,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 
@@ -31,6 +32,7 @@ from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.lattice import triangle_counts
 from nextlabel.beliefs.prior import Prior
+from nextlabel.crowd.fit import CrowdLabels
 from nextlabel.errors import InputError, TooLargeError
 from nextlabel.files.labels import Gold, LabelTable
 from nextlabel.kernels.choice import BY_DEFICIT, BY_LEVELS, PolicyArrays
@@ -61,33 +63,113 @@ MOST_ENDS = 20_000_000
 FIXED = "fixed overlap"
 
 
-@dataclass(frozen=True)
-class Recorded:
-    """Tasks with the labels they were given, the truth where it is known, and who gave each label, if that is known."""
+@dataclass(frozen=True, eq=False)
+class CrowdRecord:
+    """Recorded labels with their workers.
 
-    tasks: tuple[str, ...]
-    labels: Ints
-    counts: Ints
+    ========= ======= ===========================================================================
+    code      shape   meaning
+    ========= ======= ===========================================================================
+    labels    n       task, worker and answer of each label, in the order of the file
+    gold      (K,)    the truth, -1 where it is not known; no policy ever sees it
+    started   (n,)    seconds at which each label was begun; None if the times are not known
+    submitted (n,)    seconds at which it was handed in
+    batch     (n,)    number of the batch that the label belongs to; None: all are one batch
+    ========= ======= ===========================================================================
+
+    Where workers are not ``named``, each label is a stranger's.
+    """
+
+    labels: CrowdLabels
     gold: Ints
-    workers: Ints | None = None
-    answers: int = 2
+    tasks: tuple[Any, ...] = ()
+    workers: tuple[Any, ...] = ()
+    started: Floats | None = None
+    submitted: Floats | None = None
+    batch: Ints | None = None
+    named: bool = True
+
+    def __post_init__(self) -> None:
+        n, K = len(self.labels.task), self.labels.tasks
+        if n == 0:
+            raise InputError("no label is recorded.", "Give at least one label.")
+        if len(self.gold) != K:
+            raise InputError(
+                f"gold has {len(self.gold)} entries for {K} tasks.", "Give one for each task, -1: unknown."
+            )
+        for name, column in (("started", self.started), ("submitted", self.submitted), ("batch", self.batch)):
+            if column is not None and len(column) != n:
+                raise InputError(f"{name} has {len(column)} entries for {n} labels.", "Give one for each label.")
+        if self.labels.answers < 2:
+            raise InputError("every label says the same.", "There is nothing to decide: give labels that differ.")
+
+    @classmethod
+    def from_table(cls, table: LabelTable, gold: Ints | None = None, *, named: bool = True) -> CrowdRecord:
+        """The labels of a table, its times if it has them; a label without a worker is that of a stranger.
+
+        Tables without workers are refused unless they need not be ``named``.
+        """
+        if named and table.worker is None:
+            raise InputError(
+                "the labels have no column of workers.",
+                "Name it with --worker-column, or replay without workers: --policy index.",
+            )
+        worker = np.full(len(table), -1, dtype=np.int64) if table.worker is None else table.worker.copy()
+        nobody = np.flatnonzero(worker < 0)
+        worker[nobody] = len(table.workers) + np.arange(len(nobody))
+        names = table.workers + tuple(f"(blank {k + 1})" for k in range(len(nobody)))
+        labels = CrowdLabels(table.task, worker, table.label, len(table.tasks), len(names), len(table.labels))
+        known = np.full(len(table.tasks), -1, dtype=np.int64) if gold is None else np.asarray(gold, dtype=np.int64)
+        times = table.assigned_at, table.submitted_at, table.batch
+        return cls(labels, known, table.tasks, names, *times, bool(table.workers))
 
     def __len__(self) -> int:
-        return len(self.tasks)
+        return len(self.labels.task)
 
-    def subset(self, rows: Ints) -> Recorded:
-        """The tasks in ``rows``, in that order."""
-        who = None if self.workers is None else self.workers[rows]
-        names = tuple(self.tasks[i] for i in rows)
-        return Recorded(names, self.labels[rows], self.counts[rows], self.gold[rows], who, self.answers)
+    @cached_property
+    def counts(self) -> Ints:
+        """(K,) labels of each task."""
+        return np.bincount(self.labels.task, minlength=self.labels.tasks).astype(np.int64)
+
+    @cached_property
+    def rows(self) -> Ints:
+        """(K, most) the labels of each task in the order of the file, -1 past the last."""
+        counts = self.counts
+        out = np.full((len(counts), int(counts.max())), -1, dtype=np.int64)
+        order = np.argsort(self.labels.task, kind="stable")
+        place = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
+        out[self.labels.task[order], place] = order
+        return out
+
+    @cached_property
+    def said(self) -> Ints:
+        """(K, most) what they say, -1 past the last."""
+        return np.where(self.rows >= 0, self.labels.answer[self.rows], -1)
+
+    def some(self, rows: Ints) -> CrowdLabels:
+        """Some of the labels."""
+        task, worker, answer = (column[rows] for column in self.labels[:3])
+        return CrowdLabels(task, worker, answer, *self.labels[3:])
+
+    def subset(self, tasks: Ints) -> CrowdRecord:
+        """Some of the tasks, in that order and with the workers who labelled them, without times."""
+        if np.array_equal(tasks, np.arange(len(self.gold))):
+            return self
+        rows = self.rows[tasks]
+        some = self.some(rows[rows >= 0])
+        known, worker = np.unique(some.worker, return_inverse=True)
+        task = np.repeat(np.arange(len(tasks)), self.counts[tasks])
+        labels = some._replace(task=task, worker=worker.reshape(-1), tasks=len(tasks), workers=len(known))
+        names = tuple(self.workers[k] for k in known) if self.workers else ()
+        return CrowdRecord(labels, self.gold[tasks], tuple(self.tasks[k] for k in tasks), names, named=self.named)
 
     def shares(self) -> Floats:
         """Share of positive labels of each task."""
-        return np.asarray((self.labels == 1).sum(axis=1) / self.counts, dtype=np.float64)
+        return np.asarray((self.said == 1).sum(axis=1) / self.counts, dtype=np.float64)
 
 
-def to_recorded(table: LabelTable, gold: Gold | None = None, *, any_answers: bool = False) -> Recorded:
-    """Labels of each task in the order of the file, with the truth where it is known.
+def to_recorded(table: LabelTable, gold: Gold | None = None, *, any_answers: bool = False) -> CrowdRecord:
+    """Labels of each task in the order of the file, with the truth where it is known, whether workers are or not.
 
     Most rules count two answers; ``any_answers`` takes more.
     """
@@ -96,25 +178,13 @@ def to_recorded(table: LabelTable, gold: Gold | None = None, *, any_answers: boo
             f"the labels are {listed(list(table.labels))}; a replay has two.",
             "Name the one that counts as 1 with --positive.",
         )
-    counts = table.per_task
-    N, most = len(table.tasks), int(counts.max())
+    N, most = len(table.tasks), int(table.per_task.max())
     if N * most > MOST_CELLS:
         raise TooLargeError(
             f"a task has {most:,} labels, and a table of {N:,} tasks with as many does not fit.",
             "Leave that task out.",
         )
-    order = np.argsort(table.task, kind="stable")
-    task = table.task[order]
-    place = task, np.arange(len(task)) - np.repeat(np.cumsum(counts) - counts, counts)
-    padded, workers = np.full((N, most), -1, dtype=np.int64), None
-    padded[place] = table.label[order]
-    if table.worker is not None and table.workers:  # a label without a worker gets one of its own
-        workers = np.full((N, most), -1, dtype=np.int64)
-        workers[place] = np.where(table.worker >= 0, table.worker, np.arange(len(table)) + len(table.workers))[order]
-    truth = np.full(N, -1, dtype=np.int64) if gold is None else gold.label
-    return Recorded(
-        tasks=table.tasks, labels=padded, counts=counts, gold=truth, workers=workers, answers=len(table.labels)
-    )
+    return CrowdRecord.from_table(table, None if gold is None else gold.label, named=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +203,7 @@ class Replayed:
 class ReplaySetup:
     """What all campaigns on the same recorded labels have in common; ``seed`` decides what is drawn."""
 
-    recorded: Recorded
+    recorded: CrowdRecord
     prior: Prior = field(default_factory=lambda: Beta(1, 1))
     threshold: float = 0.5
     arrival_rate: float = 0.1
@@ -159,7 +229,7 @@ class ReplaySetup:
     def problem(self, budget: int, tasks: int | None = None) -> Problem:
         """One class of tasks for each number of labels that tasks have, in the proportions of the data."""
         many = np.unique(np.minimum(self.recorded.counts, self.depth), return_counts=True)[1]
-        share = 1.0 if tasks is None else tasks / len(self.recorded)
+        share = 1.0 if tasks is None else tasks / len(self.recorded.gold)
         counts = np.maximum(1, np.round(many * share)).astype(np.int64)
         classes = tuple(TaskClass(int(c), self.prior, self.threshold) for c in counts)
         return Problem(classes, budget, self.arrival_rate, self.completion_rate)
@@ -171,7 +241,7 @@ class ReplaySetup:
 
     def drawn(self, replication: int) -> Ints:
         """(N, most) which of a task's labels comes first, second ... in a replication; -1 past the task's last."""
-        N, most = self.recorded.labels.shape
+        N, most = self.recorded.said.shape
         rows, places = np.zeros(N, dtype=np.int64), np.zeros((N, most), dtype=np.int64)
         which, order = np.tile(np.arange(most), (N, 1)), ORDERS[self.order]
         draw_recorded(which, self.recorded.counts, self.seed, replication, order, rows, places)
@@ -218,7 +288,7 @@ def replay(
     One entry for each policy and budget: all budgets of the first policy as they were given, then those of the next.
     """
     recorded, seed = setup.recorded, setup.seed
-    K = len(recorded) if tasks is None else whole("number of tasks", tasks, 1, "Give at least one task.")
+    K = len(recorded.gold) if tasks is None else whole("number of tasks", tasks, 1, "Give at least one task.")
     wanted = budget if isinstance(budget, Sequence) else [budget]
     budgets = [whole("budget", b, 0, "Give the number of labels to buy, e.g. --budget 1200.") for b in wanted]
     _check(recorded, K, budgets, setup.order, ties)
@@ -272,7 +342,7 @@ def budget_sweeps(
 ) -> list[Rollout]:
     """Neighbouring budgets with the same tables are one rollout."""
     out: list[Rollout] = []
-    kinds, K = setup.kinds, len(setup.recorded) if tasks is None else tasks
+    kinds, K = setup.kinds, len(setup.recorded.gold) if tasks is None else tasks
     for budget in budgets:
         setting = setup.lattices(budget, tasks)
         together: tuple[int, ...] = (int(budget),)
@@ -292,14 +362,14 @@ def _from_record(setup: ReplaySetup, kinds: Ints, sizes: Sequence[int]) -> Recor
     start = np.zeros(int(recorded.counts.max()) + 1, dtype=np.int64)
     begin = np.cumsum([0, *sizes[:-1]])
     start[recorded.counts] = begin[np.searchsorted(kinds, np.minimum(recorded.counts, kinds[-1]))]
-    return RecordedLabels(recorded.labels, recorded.counts, start, ORDERS[setup.order])
+    return RecordedLabels(recorded.said, recorded.counts, start, ORDERS[setup.order])
 
 
 def replay_chunk(
     setup: ReplaySetup, sweep: Rollout, keep: int, first: int, count: int
 ) -> tuple[Ints, Ints, Ints, Ints]:
     """Replications first .. first + count - 1: tally, labels used, most labels of one task, ends of those kept."""
-    N, parts = len(setup.recorded), []
+    N, parts = len(setup.recorded.gold), []
     size = max(1, MOST_ENDS // (N * len(sweep.budgets)))
     for at in range(first, first + count, size):
         out, ends = sweep.play(setup.seed, at, min(size, first + count - at), N)
@@ -317,8 +387,8 @@ def overlap_chunk(
     taken = np.minimum(recorded.counts[:, None], np.asarray(overlaps, dtype=np.int64))
     parts = []
     for replication in range(first, first + count):
-        said = np.take_along_axis(recorded.labels, np.maximum(setup.drawn(replication), 0), axis=1) == 1
-        ones = np.concatenate([np.zeros((len(recorded), 1), dtype=np.int64), np.cumsum(said, axis=1)], axis=1)
+        said = np.take_along_axis(recorded.said, np.maximum(setup.drawn(replication), 0), axis=1) == 1
+        ones = np.concatenate([np.zeros((len(taken), 1), dtype=np.int64), np.cumsum(said, axis=1)], axis=1)
         ends = (taken * (taken + 1) // 2 + np.take_along_axis(ones, taken, axis=1)).T[None]
         parts.append((_tally(setup, ends), ends[: max(keep - replication, 0)]))
     tally, ends = (np.concatenate(one) for one in zip(*parts, strict=True))
@@ -344,13 +414,13 @@ def same_choices(small: PolicyArrays, large: PolicyArrays) -> bool:
     return all(np.array_equal(a, b) for a, b in pairs)
 
 
-def _check(recorded: Recorded, K: int, budgets: Sequence[int], order: str, ties: str) -> None:
+def _check(recorded: CrowdRecord, K: int, budgets: Sequence[int], order: str, ties: str) -> None:
     if order not in ORDERS:
         raise InputError(f"order {order!r} is not known.", f"Use one of {', '.join(ORDERS)}.")
     if ties not in TIES:
         raise InputError(f"ties {ties!r} is not known.", f"Use one of {', '.join(TIES)}.")
-    if len(recorded) < K:
-        raise InputError(f"{K} tasks are asked for, but {len(recorded)} are recorded.", "Ask for fewer tasks.")
+    if len(recorded.gold) < K:
+        raise InputError(f"{K} tasks are asked for, but {len(recorded.gold)} are recorded.", "Ask for fewer tasks.")
     if not budgets:
         raise InputError("no budget is given.", "Give at least one number of labels.")
 

@@ -132,7 +132,7 @@ def _say_connected(bridge: Bridge, address: str) -> None:
     say(f"Dashboard: {address}. Ctrl-C ends the connection, and nothing is lost.")
     say("Each annotator labels at a link of their own (not by Label Studio's button Label All Tasks):")
     for annotator in bridge.annotators.all:
-        say(f"  {annotator.worker}  {bridge.annotators.tabs.link(annotator.user)}")
+        say(f"  {annotator.worker}  {bridge.annotators.link(annotator.user)}")
 
 
 @app.command("push")

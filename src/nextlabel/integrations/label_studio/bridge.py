@@ -199,11 +199,15 @@ class Annotator:
 
 
 class Annotators:
-    """All that are known, by number and by name."""
+    """The people of a project, by number and by name, and their tabs."""
 
-    def __init__(self, studio: LabelStudio, organisation: int, tabs: Tabs, only: Collection[str] | None = None) -> None:
-        self._studio, self._organisation, self.tabs = studio, organisation, tabs
+    def __init__(
+        self, studio: LabelStudio, project: int, organisation: int, only: Collection[str] | None = None
+    ) -> None:
+        self._studio, self._project, self._organisation = studio, project, organisation
         self._only = None if only is None else {name.strip().lower() for name in only}
+        self._tabs: dict[int, int] | None = None
+        self._locks = tuple(Lock() for _ in range(_LOCKS))
         self._by_user: dict[int, Annotator] = {}
         self._lock = Lock()
         self._to_hide: deque[tuple[int, int]] = deque()
@@ -242,18 +246,14 @@ class Annotators:
         return self._by_user.get(user)
 
     def named(self, worker: str) -> Annotator | None:
-        """Somebody by name."""
+        """Somebody by name; None who labels elsewhere."""
         return next((one for one in list(self._by_user.values()) if one.worker == worker), None)
-
-    def is_theirs(self, worker: str) -> bool:
-        """Whether a worker of the campaign is one of these people, and not somebody who labels elsewhere."""
-        return self.named(worker) is not None
 
     def show(self, annotator: Annotator, task: int | None, done: bool = False) -> None:
         """The annotator's tab shows a task or nothing; what it showed before leaves it, without hurry if ``done``."""
         before = annotator.shown
         if task is not None and task != before:
-            self.tabs.show(annotator.user, task)
+            self._change(task, add=annotator.user)
         annotator.shown = task
         if before is not None and before != task:
             self.hide_later(annotator.user, before, done)
@@ -270,15 +270,44 @@ class Annotators:
                 annotator = self.find(user)
                 if annotator is None or annotator.shown != task:  # else it has come back
                     with suppress(NotFoundError):
-                        self.tabs.hide(user, task)
+                        self._change(task, remove=user)
                 queue.popleft()
 
     def _add(self, user: int, email: str) -> None:
         worker = email or f"user {user}"
         gets_tasks = self._only is None or worker.lower() in self._only
         if gets_tasks:
-            self.tabs.make(user, worker)
+            self._make_tab(user, worker)
         self._by_user[user] = Annotator(user, worker, gets_tasks)
+
+    # Tabs
+
+    def lock(self, task: int) -> Lock:
+        """What whoever compares or changes a task holds."""
+        return self._locks[task % _LOCKS]
+
+    def link(self, user: int) -> str:
+        """The address at which the user labels."""
+        return f"{self._studio.url}/projects/{self._project}/data?tab={(self._tabs or {})[user]}&labeling=1"
+
+    def _make_tab(self, user: int, name: str) -> None:
+        """The user's tab, unless it is there."""
+        if self._tabs is None:
+            there = {user_of_tab(tab): int(tab["id"]) for tab in reversed(self._studio.tabs(self._project))}
+            self._tabs = {owner: number for owner, number in there.items() if owner is not None}
+        if user not in self._tabs:
+            self._tabs[user] = int(self._studio.create_tab(self._project, tab_data(user, name))["id"])
+
+    def _change(self, task: int, add: int | None = None, remove: int | None = None) -> None:
+        with self.lock(task):
+            found = self._studio.task(task)
+            data = found["data"]
+            users = users_in(data.get(FIELD))
+            done = {user_of(annotation) for annotation in found.get("annotations") or ()}
+            wanted = (users - done | {add} if add is not None else users - done) - {remove}
+            if wanted == users:
+                return
+            self._studio.change_task(task, {**data, FIELD: mark_of(wanted)})
 
 
 def users_in(mark: Any) -> frozenset[int]:
@@ -308,50 +337,6 @@ def user_of_tab(tab: Mapping[str, Any]) -> int | None:
     return users[0] if len(users) == 1 else None
 
 
-class Tabs:
-    """The tabs of one project."""
-
-    def __init__(self, studio: LabelStudio, project: int) -> None:
-        self._studio, self._project = studio, project
-        self._numbers: dict[int, int] | None = None
-        self._locks = tuple(Lock() for _ in range(_LOCKS))
-
-    def lock(self, task: int) -> Lock:
-        """What whoever compares or changes a task holds."""
-        return self._locks[task % _LOCKS]
-
-    def make(self, user: int, name: str) -> None:
-        """The user's tab, unless it is there."""
-        if self._numbers is None:
-            there = {user_of_tab(tab): int(tab["id"]) for tab in reversed(self._studio.tabs(self._project))}
-            self._numbers = {owner: number for owner, number in there.items() if owner is not None}
-        if user not in self._numbers:
-            self._numbers[user] = int(self._studio.create_tab(self._project, tab_data(user, name))["id"])
-
-    def link(self, user: int) -> str:
-        """The address at which the user labels."""
-        return f"{self._studio.url}/projects/{self._project}/data?tab={(self._numbers or {})[user]}&labeling=1"
-
-    def show(self, user: int, task: int) -> None:
-        """The task is the user's; NotFoundError if it was deleted."""
-        self._change(task, add=user)
-
-    def hide(self, user: int, task: int) -> None:
-        """The task is not the user's any more."""
-        self._change(task, remove=user)
-
-    def _change(self, task: int, add: int | None = None, remove: int | None = None) -> None:
-        with self.lock(task):
-            found = self._studio.task(task)
-            data = found["data"]
-            users = users_in(data.get(FIELD))
-            done = {user_of(annotation) for annotation in found.get("annotations") or ()}
-            wanted = (users - done | {add} if add is not None else users - done) - {remove}
-            if wanted == users:
-                return
-            self._studio.change_task(task, {**data, FIELD: mark_of(wanted)})
-
-
 #: Tasks that changed so long before the last one that was seen are read again: they may have been written later.
 OVERLAP: Final = timedelta(seconds=10)
 
@@ -375,15 +360,6 @@ AT_ONCE: Final = 200
 SAME: Final = 1e-9
 
 
-@dataclass
-class Tally:
-    """What came in since the start; ``untold`` labels were found by reading before anybody told of them."""
-
-    told: int = 0
-    untold: int = 0
-    lock: Lock = field(default_factory=Lock)
-
-
 class Bridge:
     """One project and its campaign."""
 
@@ -399,7 +375,9 @@ class Bridge:
     ) -> None:
         self.studio, self.project, self.control = studio, project, control
         self.service, self.campaign, self.annotators, self._tell = service, campaign, annotators, tell
-        self.tally = Tally()
+        #: Labels that were told since the start, and those that were found by reading before anybody told of them.
+        self._told = self._untold = 0
+        self._counting = Lock()
         self._seen: datetime | None = None
         self._wake, self._stopped = Event(), Event()
         self._readings = 0
@@ -443,11 +421,11 @@ class Bridge:
         if there is None or user is None:
             self.read_soon()
             return
-        with self.tally.lock:
-            self.tally.told += 1
+        with self._counting:
+            self._told += 1
         annotator = self.annotators.of(user)
         try:
-            with self.annotators.tabs.lock(task):
+            with self.annotators.lock(task):
                 self._follow(annotator.worker, str(task), answer_of(there, self.control))
             if annotator.gets_tasks and annotator.shown in (None, task):
                 self._give(annotator, done=True)
@@ -489,7 +467,7 @@ class Bridge:
             if annotator.waits or (closed and annotator.shown is not None):
                 self._give(annotator)
         self.annotators.hide_now(TIDIED)
-        if self.tally.told == 0 and self.tally.untold >= UNTOLD and not self._silent:
+        if self._told == 0 and self._untold >= UNTOLD and not self._silent:
             self._silent = True
             self._tell(
                 "Label Studio does not tell of annotations, so that they are read every few seconds instead. Can it "
@@ -540,21 +518,21 @@ class Bridge:
                 same = said == label if isinstance(said, str) else label is None and lease.status != "leased"
                 if same:
                     del changes[lease.worker]
-            elif label is not None and self.annotators.is_theirs(lease.worker):
+            elif label is not None and self.annotators.named(lease.worker) is not None:
                 changes[lease.worker] = None
         return changes
 
     def _compare_again(self, number: int) -> None:
         """Compare a task with the campaign as both are now."""
-        with self.annotators.tabs.lock(number):
+        with self.annotators.lock(number):
             try:
                 task = self.studio.task(number)
             except NotFoundError:
                 return
             row = self.service.store.tasks_by_key(self.campaign, [str(number)])[str(number)]
             changes = self._changes(task, self.service.store.leases(self.campaign, [row.number]))
-            with self.tally.lock:
-                self.tally.untold += len(changes)
+            with self._counting:
+                self._untold += len(changes)
             self._follow_all(str(number), changes)
         for worker in changes:
             annotator = self.annotators.named(worker)

@@ -28,7 +28,7 @@ from nextlabel.campaign.settings import ALL, CampaignSettings
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.errors import ConflictError, InputError, NotFoundError, TokenError, UnavailableError
 from nextlabel.integrations.label_studio.api import LabelStudio
-from nextlabel.integrations.label_studio.bridge import Annotators, Bridge, Control, Tabs, control_of
+from nextlabel.integrations.label_studio.bridge import Annotators, Bridge, Control, control_of
 from nextlabel.prose import listed
 from nextlabel.service.limits import address_of
 from nextlabel.service.links import signing_key
@@ -71,8 +71,7 @@ def connect(
     row = _campaign(studio, found, control, service, wishes)
     if found["maximum_annotations"] < OVERLAP:
         studio.change_project(project, {"maximum_annotations": OVERLAP})
-    tabs = Tabs(studio, project)
-    annotators = Annotators(studio, found["organization"], tabs, wishes.annotators)
+    annotators = Annotators(studio, project, found["organization"], wishes.annotators)
     return Bridge(studio, project, control, service, row.id, annotators, tell)
 
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 import io
 import json
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -278,7 +278,7 @@ class CrowdModel:
             self.crowd.hold(lease_number(data["lease"]), data["task"], who)
         elif kind == "withdrawn":
             if data["counted"]:
-                self._change_labels([[data["lease"], data["label"]]], drop=True)
+                self._change_labels([(lease_number(data["lease"]), data["label"])], drop=True)
         elif kind == "turned_away":
             self._turned_away(who, data["model"], event.at)
         elif kind == "predicted":
@@ -299,7 +299,8 @@ class CrowdModel:
                 self.crowd.forget_truth(task)
             self._revised = True
         elif kind in ("labels_dropped", "labels_restored"):
-            self._change_labels(data["leases"], kind == "labels_dropped")
+            entries = [(lease_number(lease), label) for lease, label in data["leases"]]
+            self._change_labels(entries, kind == "labels_dropped")
 
     def _number_of(self, log: CampaignState, data: dict[str, Any]) -> int:
         """The number of an event's worker, the campaign's own: workers are numbered in the order of the log."""
@@ -326,8 +327,9 @@ class CrowdModel:
     def _predicted(self, data: dict[str, Any], who: int) -> None:
         """A model's labels: the next task is chosen by what is learnt with them."""
         self.crowd.reserve_tasks(max(data["tasks"]) + 1)
-        for task, label in zip(data["tasks"], data["labels"], strict=True):
-            self.crowd.predict(task, who, label)
+        for entry, (task, label) in enumerate(zip(data["tasks"], data["labels"], strict=True), self.crowd.entries):
+            self.crowd.assign(entry, task, who)
+            self.crowd.complete(entry, label, places=0)
         made = (*self._predictions.get(who, ()), (data["first"], tuple(data["labels"])))
         self._predictions = {**self._predictions, who: made}  # a copy: a shadow has the one of before
         self._revised = True
@@ -335,22 +337,16 @@ class CrowdModel:
     def _change_predictions(self, who: int, drop: bool) -> None:
         """A model's labels leave, or come back."""
         for first, labels in self._predictions[who]:
-            for entry, label in enumerate(labels, first):
-                if drop:
-                    self.crowd.withdraw_prediction(entry)
-                else:
-                    self.crowd.restore_prediction(entry, label)
-        self._revised = True
+            self._change_labels(enumerate(labels, first), drop, places=0)
 
-    def _change_labels(self, leases: list[list[Any]], drop: bool) -> None:
+    def _change_labels(self, entries: Iterable[tuple[int, int]], drop: bool, places: int = 1) -> None:
         """Labels leave the model, or come back; the next task is chosen by what is learnt without or with them."""
-        for lease, label in leases:
-            entry = lease_number(lease)
+        for entry, label in entries:
             if drop:
-                self.crowd.reopen(entry)
+                self.crowd.reopen(entry, places)
                 self.crowd.cancel(entry)
             else:
-                self.crowd.complete(entry, label)
+                self.crowd.complete(entry, label, places)
         self._revised = True
 
     # Snapshots --------------------------------------------------------------------------------------------------

@@ -33,7 +33,6 @@ refit over all labels where channels are learnt; ``learn`` 0.05 to 1 s.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -572,7 +571,7 @@ class GrowingCrowd(CrowdAllocator):
         self.entries += 1
         self._reserve_entries()
         self.flight[task] += 1
-        if self.planned:
+        if self._is_planned(task):
             super().assign(lease, task, worker)
             return
         history = self.campaign.history
@@ -585,17 +584,19 @@ class GrowingCrowd(CrowdAllocator):
     def hold(self, lease: int, task: int, worker: int) -> None:
         """The worker has had the task unasked: it is not given to them again, and nothing is in flight."""
         self.reserve_tasks(task + 1)
-        with self._planned_for(task):
-            self.assign(lease, task, worker)
-            self.cancel(lease)
+        self.assign(lease, task, worker)
+        self.cancel(lease)
 
-    def complete(self, lease: int, answer: int) -> None:
-        """The label of an entry has come in and counts, perhaps after it was gone."""
+    def complete(self, lease: int, answer: int, places: int = 1) -> None:
+        """The label of an entry has come in and counts, perhaps after it was gone.
+
+        It takes one of the ``places`` that its task has for labels, that of a model none.
+        """
         history = self.campaign.history
         task, gone = int(history.task[lease]), history.answer[lease] == GONE
-        self.came[task] += 1
+        self.came[task] += places
         self.flight[task] -= 0 if gone else 1
-        if self.planned:
+        if self._is_planned(task):
             super().complete(lease, answer)
             return
         if gone:
@@ -603,48 +604,25 @@ class GrowingCrowd(CrowdAllocator):
         history.answer[lease] = answer
         self._follow(task)
 
-    def predict(self, task: int, worker: int, answer: int) -> None:
-        """The label of a model, which takes none of the places that the task has for labels."""
-        entry = self.entries
-        with self._planned_for(task):
-            self.assign(entry, task, worker)
-            self.came[task] -= 1
-            self.complete(entry, answer)
-
-    def withdraw_prediction(self, entry: int) -> None:
-        """The label of a model does not count any more."""
-        task = int(self.campaign.history.task[entry])
-        with self._planned_for(task):
-            self.came[task] += 1
-            self.reopen(entry)
-            self.cancel(entry)
-
-    def restore_prediction(self, entry: int, answer: int) -> None:
-        """It counts again."""
-        task = int(self.campaign.history.task[entry])
-        with self._planned_for(task):
-            self.came[task] -= 1
-            self.complete(entry, answer)
-
     def cancel(self, lease: int) -> None:
         """The label of an entry in flight is not expected any more, or does not count."""
         history = self.campaign.history
         task = int(history.task[lease])
         self.flight[task] -= 1
-        if self.planned:
+        if self._is_planned(task):
             super().cancel(lease)
             return
         history.answer[lease] = GONE
         self._count(task, int(history.worker[lease]), -1)
         self._follow(task)
 
-    def reopen(self, lease: int) -> None:
-        """An entry that has an answer, or is gone, is in flight again."""
+    def reopen(self, lease: int, places: int = 1) -> None:
+        """An entry that has an answer, or is gone, is in flight again; its label took so many ``places``."""
         history = self.campaign.history
         task, gone = int(history.task[lease]), history.answer[lease] == GONE
-        self.came[task] -= 0 if gone else 1
+        self.came[task] -= 0 if gone else places
         self.flight[task] += 1
-        if self.planned:
+        if self._is_planned(task):
             reopen(self.campaign, self.plan, lease, self._start_of(task), self._has_room(task))
             return
         if gone:
@@ -652,12 +630,9 @@ class GrowingCrowd(CrowdAllocator):
         history.answer[lease] = IN_FLIGHT
         self._follow(task)
 
-    @contextmanager
-    def _planned_for(self, task: int) -> Iterator[None]:
-        """Without a plan for a new task, which has its place from the next ``learn`` on."""
-        planned, self.planned = self.planned, self.planned and task < self.tasks
-        yield
-        self.planned = planned
+    def _is_planned(self, task: int) -> bool:
+        """Whether there is a plan for the task: a new one has its place from the next ``learn`` on."""
+        return self.planned and task < self.tasks
 
     def _reserve_entries(self) -> None:
         history = self.campaign.history

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from nextlabel.arrays import Ints
 from nextlabel.crowd.fit import CrowdFit, CrowdLabels
 from nextlabel.files.labels import read_gold, read_labels
+from nextlabel.learn.weights import LabelCounts
 from nextlabel.simulation.replay import CrowdRecord
 
 
@@ -45,6 +47,17 @@ def padded(tasks: Sequence[str], said: Ints, gold: Ints, workers: Ints | None = 
     worker = np.arange(len(task)) if workers is None else workers[task, place]
     labels = CrowdLabels(task, worker, said[task, place], len(tasks), int(worker.max()) + 1, 2)
     return CrowdRecord(labels, gold, tuple(tasks), named=workers is not None)
+
+
+def of_ones(ones: ArrayLike, labels: ArrayLike) -> LabelCounts:
+    """Counts from the number of ones and the number of labels of each task."""
+    a, m = np.broadcast_arrays(ones, labels)
+    return LabelCounts.of_counts(np.column_stack([m - a, a]))
+
+
+def of_padded(said: Ints, answers: int = 2) -> LabelCounts:
+    """Counts from the (N, most) labels of each task, negative past a task's last."""
+    return LabelCounts.of_counts(np.column_stack([(said == j).sum(axis=1) for j in range(answers)]))
 
 
 def right(fit: CrowdFit, gold: Ints) -> float:

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from labelled_crowds import of_ones
 from nextlabel.errors import FileFormatError, InputError, TooLargeError
 from nextlabel.files.labels import Gold, LabelSummary, LabelTable, read_gold, read_labels, second_answers
 from nextlabel.learn.rates import estimate_rates
@@ -575,7 +576,7 @@ def big(tmp_path: Path, count: int) -> None:
     assert [table.tasks[i] for i in table.task[:1000]] == [f"t{t}" for t in once.task[:1000]]
     ones, labels = (getattr(once.groupby("task").label, how)() for how in ("sum", "count"))
     assert report.ties == int((2 * ones == labels).sum())
-    expected, found = LabelCounts.of_ones(ones, labels), LabelCounts.of_labels(table)
+    expected, found = of_ones(ones, labels), LabelCounts.of_labels(table)
     assert np.array_equal(found.counts, expected.counts) and np.array_equal(found.tasks, expected.tasks)
     recorded = to_recorded(table)
     assert int((recorded.said >= 0).sum()) == len(once)

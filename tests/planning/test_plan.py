@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from labelled_crowds import of_ones
 from nextlabel.beliefs.fact import OneCoin
 from nextlabel.beliefs.rewards import Accuracy, SquaredError
 from nextlabel.cli.app import run
 from nextlabel.errors import InputError, ProblemError
 from nextlabel.learn.priors import learn_prior
-from nextlabel.learn.weights import LabelCounts
 from nextlabel.planning.pilot import budget_range
 from nextlabel.planning.plan import plan as make_plan
 from nextlabel.planning.plan import plan_bounds, with_ample_budget
@@ -249,7 +249,7 @@ def test_the_first_line_says_how_far_the_labels_lead(
 
 
 def test_a_target_is_checked_before_the_range_of_a_pilot() -> None:
-    learnt = learn_prior(LabelCounts.of_ones([4, 5, 1, 0], [5, 5, 5, 5]), "ml")
+    learnt = learn_prior(of_ones([4, 5, 1, 0], [5, 5, 5, 5]), "ml")
     with pytest.raises(InputError, match="target"):
         budget_range(Problem.identical(10, 1), learnt, 1.5)
 

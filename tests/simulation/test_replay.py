@@ -7,13 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from labelled_crowds import padded
+from labelled_crowds import of_padded, padded
 from nextlabel.backtesting.pilot import hold_out, learnt_threshold
 from nextlabel.beliefs.beta import Beta
 from nextlabel.errors import FileFormatError, InputError
 from nextlabel.kernels.events import FILE, ORDER, RANDOM, REVERSED, RecordedLabels, draw_recorded, stream_key, uniform
 from nextlabel.learn.priors import learn_prior
-from nextlabel.learn.weights import LabelCounts
 from nextlabel.policies.base import Policy, ScoreTables, Setting
 from nextlabel.policies.index import Index
 from nextlabel.policies.registry import POLICIES, make_policy
@@ -260,7 +259,7 @@ def test_a_pilot_learns_from_its_fifty_tasks_only(data: Path) -> None:
     one = hold_out(recorded, 50, None, None, "moments", 0)
     held = np.setdiff1d(np.arange(len(recorded.gold)), one.rest)
     assert len(held) == 50 and len(one.rest) == 750
-    alone = learn_prior(LabelCounts.of_padded(recorded.said[held]), "moments")
+    alone = learn_prior(of_padded(recorded.said[held]), "moments")
     assert one.prior == alone.prior and one.best_cut == learnt_threshold(recorded.subset(held))
     assert (hold_out(recorded, 50, None, None, "moments", 0).rest == one.rest).all()
     assert (hold_out(recorded, 50, None, None, "moments", 1).rest != one.rest).any()
@@ -273,7 +272,7 @@ def test_moments_find_the_prior_that_made_the_labels() -> None:
     rng = np.random.default_rng(0)
     theta = rng.beta(2.0, 3.0, 20_000)
     labels = (rng.random((20_000, 10)) < theta[:, None]).astype(np.int64)
-    prior = learn_prior(LabelCounts.of_padded(labels), "moments").prior
+    prior = learn_prior(of_padded(labels), "moments").prior
     assert isinstance(prior, Beta)
     assert prior.alpha == pytest.approx(2.0, rel=0.05) and prior.beta == pytest.approx(3.0, rel=0.05)
 

@@ -11,10 +11,11 @@ from functools import cache
 import numpy as np
 import pytest
 
+from labelled_crowds import of_ones
 from nextlabel.beliefs.beta import Beta, BetaMixture
 from nextlabel.beliefs.rewards import Accuracy
 from nextlabel.learn.mixture import climb_mixture
-from nextlabel.learn.weights import LabelCounts, most_likely_weights
+from nextlabel.learn.weights import most_likely_weights
 from nextlabel.problem.problem import Problem
 from nextlabel.problem.tasks import TaskClass
 from nextlabel.solve.bound import upper_bound as solve_bound
@@ -109,9 +110,7 @@ def test_exact_optimum(move: Move, horizon: float) -> None:
 
 
 #: Tasks by the ones among their labels.
-COUNTS = LabelCounts.of_ones(
-    np.repeat([0, 1, 2, 3, 4, 5, 6, 7, 8], [9, 5, 4, 3, 2, 4, 8, 13, 12]), np.full(60, 8, dtype=np.int64)
-)
+COUNTS = of_ones(np.repeat([0, 1, 2, 3, 4, 5, 6, 7, 8], [9, 5, 4, 3, 2, 4, 8, 13, 12]), np.full(60, 8, dtype=np.int64))
 
 
 @pytest.mark.parametrize("move", MOVES)

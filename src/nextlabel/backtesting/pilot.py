@@ -33,6 +33,7 @@ from nextlabel.errors import InputError
 from nextlabel.learn.priors import LearntPrior, learn_prior
 from nextlabel.learn.weights import LabelCounts
 from nextlabel.prose import counted
+from nextlabel.simulation.crowd_replay import votes_of
 from nextlabel.simulation.replay import CrowdRecord
 
 #: A cut replaces one half if chance would do as well as seldom as this.
@@ -158,7 +159,7 @@ def from_all_labels(
 
 
 def _learn(recorded: CrowdRecord, method: str, seed: int) -> LearntPrior:
-    return learn_prior(LabelCounts.of_padded(recorded.said), method, seed=seed, draws=0)
+    return learn_prior(LabelCounts.of_counts(votes_of(recorded.labels)), method, seed=seed, draws=0)
 
 
 def _without_gold(threshold: float | None) -> tuple[float, str]:

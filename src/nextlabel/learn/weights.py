@@ -67,21 +67,10 @@ from nextlabel.files.labels import LabelTable, as_label_table
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LabelCounts:
-    """Different tasks, and how many there are of each; made by ``of_labels``, ``of_padded``, ``of_counts`` or
-    ``of_ones``.
-    """
+    """Different tasks, and how many there are of each; made by ``of_labels`` or ``of_counts``."""
 
     counts: Ints
     tasks: Ints
-
-    @classmethod
-    def of_ones(cls, ones: ArrayLike, labels: ArrayLike) -> LabelCounts:
-        """From the number of ones and the number of labels of each task."""
-        a, m = np.broadcast_arrays(_whole("ones", ones), _whole("labels", labels))
-        if (a > m).any():
-            i = int(np.argmax(a > m))
-            raise InputError(f"task {i} has {a[i]} ones among {m[i]} labels.", "Give ones first, then labels.")
-        return cls.of_counts(np.column_stack([m - a, a]))
 
     @classmethod
     def of_counts(cls, counts: ArrayLike) -> LabelCounts:
@@ -108,16 +97,6 @@ class LabelCounts:
         """From a table with one row per label, as ``files.labels.read_labels`` makes it."""
         N, J = len(table.tasks), len(table.labels)
         return cls.of_counts(np.bincount(table.task * J + table.label, minlength=N * J).reshape(N, J))
-
-    @classmethod
-    def of_padded(cls, labels: Ints, answers: int = 2) -> LabelCounts:
-        """From the (N, most) labels of each task, negative past a task's last, as a replay has them."""
-        if labels.size and labels.max() >= answers:
-            raise InputError(
-                f"a label is {labels.max()} where {answers} answers are 0 to {answers - 1}.",
-                "Say how many answers there are.",
-            )
-        return cls.of_counts(np.column_stack([(labels == j).sum(axis=1) for j in range(answers)]))
 
     def __len__(self) -> int:
         return int(self.tasks.sum())

@@ -29,8 +29,6 @@ nextlabel become HTTP responses in ``service.problem_details`` and exit codes in
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -51,15 +49,6 @@ class NextlabelError(Exception):
 
 class InputError(NextlabelError):
     """The input is not allowed; nothing was computed or written."""
-
-
-@contextmanager
-def needs(what: str, package: str, install: str = "") -> Iterator[None]:
-    """Imports that ``what`` needs: where the package is missing, one sentence says how to get it."""
-    try:
-        yield
-    except ImportError as error:
-        raise InputError(f"{what} needs the package {package}.", f"pip install {install or package}.") from error
 
 
 class ProblemError(InputError):

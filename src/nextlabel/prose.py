@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
+
+from nextlabel.errors import InputError
 
 #: Names shown in a message.
 MOST_SHOWN = 12
@@ -68,3 +71,12 @@ def iso(seconds: float) -> str:
 def iso_or_none(seconds: float | None) -> str | None:
     """The same, with None for no time."""
     return None if seconds is None else iso(seconds)
+
+
+@contextmanager
+def needs(what: str, package: str, install: str = "") -> Iterator[None]:
+    """Imports that ``what`` needs: where the package is missing, one sentence says how to get it."""
+    try:
+        yield
+    except ImportError as error:
+        raise InputError(f"{what} needs the package {package}.", f"pip install {install or package}.") from error

@@ -1,79 +1,41 @@
 """Results: the types that functions, campaigns and clients return."""
 
-from nextlabel.backtesting.result import Backtest
-from nextlabel.campaign.events import Event
-from nextlabel.campaign.external_answers import Skipped
-from nextlabel.campaign.replies import (
-    Added,
-    AddedFeatures,
-    AddedPredictions,
-    AuditItem,
-    ChangedLabels,
-    Lease,
-    NoTask,
-    Receipt,
-)
-from nextlabel.campaign.results import GivenLabel, Result
-from nextlabel.campaigns.certificate import Certificate
-from nextlabel.campaigns.status import CampaignLinks, CampaignStatus
-from nextlabel.campaigns.worker_reports import WorkerReport
-from nextlabel.crowd.agreement import Agreement
-from nextlabel.crowd.answers import Number, Rating
-from nextlabel.crowd.audit import Audit
-from nextlabel.crowd.guarantee import Guarantee, GuaranteeTerms
-from nextlabel.crowd.learn import LearntCrowd, LearntWorker
-from nextlabel.crowd.numbers import LearntNumbers
-from nextlabel.crowd.questions import LearntLabels
-from nextlabel.files.labels import LabelSummary, LabelTable
-from nextlabel.learn.priors import LearntPrior
-from nextlabel.learn.rates import Rates
-from nextlabel.planning.report import Plan
-from nextlabel.problem.tasks import ItemScores
-from nextlabel.simulation.crowd_replay import CrowdReplayed
-from nextlabel.simulation.study import Study
-from nextlabel.solve.bound import Bound
-from nextlabel.solve.crowd.from_labels import BoundFromLabels
-from nextlabel.solve.exact import ExactResult
-from nextlabel.solve.index import IndexTable
-
-__all__ = [
-    "Added",
-    "AddedFeatures",
-    "AddedPredictions",
-    "Agreement",
-    "Audit",
-    "AuditItem",
-    "Backtest",
-    "Bound",
-    "BoundFromLabels",
-    "CampaignLinks",
-    "CampaignStatus",
-    "Certificate",
-    "ChangedLabels",
-    "CrowdReplayed",
-    "Event",
-    "ExactResult",
-    "GivenLabel",
-    "Guarantee",
-    "GuaranteeTerms",
-    "IndexTable",
-    "ItemScores",
-    "LabelSummary",
-    "LabelTable",
-    "LearntCrowd",
-    "LearntLabels",
-    "LearntNumbers",
-    "LearntPrior",
-    "LearntWorker",
-    "Lease",
-    "NoTask",
-    "Number",
-    "Plan",
-    "Rates",
-    "Rating",
-    "Receipt",
-    "Result",
-    "Skipped",
-    "Study",
-    "WorkerReport",
-]
+from nextlabel.backtesting.result import Backtest as Backtest
+from nextlabel.campaign.events import Event as Event
+from nextlabel.campaign.external_answers import Skipped as Skipped
+from nextlabel.campaign.replies import Added as Added
+from nextlabel.campaign.replies import AddedFeatures as AddedFeatures
+from nextlabel.campaign.replies import AddedPredictions as AddedPredictions
+from nextlabel.campaign.replies import AuditItem as AuditItem
+from nextlabel.campaign.replies import ChangedLabels as ChangedLabels
+from nextlabel.campaign.replies import Lease as Lease
+from nextlabel.campaign.replies import NoTask as NoTask
+from nextlabel.campaign.replies import Receipt as Receipt
+from nextlabel.campaign.results import GivenLabel as GivenLabel
+from nextlabel.campaign.results import Result as Result
+from nextlabel.campaigns.certificate import Certificate as Certificate
+from nextlabel.campaigns.status import CampaignLinks as CampaignLinks
+from nextlabel.campaigns.status import CampaignStatus as CampaignStatus
+from nextlabel.campaigns.worker_reports import WorkerReport as WorkerReport
+from nextlabel.crowd.agreement import Agreement as Agreement
+from nextlabel.crowd.answers import Number as Number
+from nextlabel.crowd.answers import Rating as Rating
+from nextlabel.crowd.audit import Audit as Audit
+from nextlabel.crowd.guarantee import Guarantee as Guarantee
+from nextlabel.crowd.guarantee import GuaranteeTerms as GuaranteeTerms
+from nextlabel.crowd.learn import LearntCrowd as LearntCrowd
+from nextlabel.crowd.learn import LearntWorker as LearntWorker
+from nextlabel.crowd.numbers import LearntNumbers as LearntNumbers
+from nextlabel.crowd.questions import LearntLabels as LearntLabels
+from nextlabel.files.labels import LabelSummary as LabelSummary
+from nextlabel.files.labels import LabelTable as LabelTable
+from nextlabel.learn.priors import LearntPrior as LearntPrior
+from nextlabel.learn.rates import Rates as Rates
+from nextlabel.planning.report import Plan as Plan
+from nextlabel.problem.tasks import ItemScores as ItemScores
+from nextlabel.simulation.crowd_replay import CrowdReplayed as CrowdReplayed
+from nextlabel.simulation.study import Study as Study
+from nextlabel.solve.bound import Bound as Bound
+from nextlabel.solve.crowd.from_labels import BoundFromLabels as BoundFromLabels
+from nextlabel.solve.exact import ExactResult as ExactResult
+from nextlabel.solve.index import IndexTable as IndexTable

@@ -12,8 +12,8 @@ from typing import Any, Literal, get_args
 
 import narwhals as nw
 
-from nextlabel.errors import InputError, needs
-from nextlabel.prose import joined
+from nextlabel.errors import InputError
+from nextlabel.prose import joined, needs
 
 Library = Literal["pandas", "polars", "pyarrow"]
 #: Names that users give, which may be numbers of theirs.

@@ -45,8 +45,8 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast
 
-from nextlabel.errors import FileFormatError, InputError, needs
-from nextlabel.prose import counted, listed
+from nextlabel.errors import FileFormatError, InputError
+from nextlabel.prose import counted, listed, needs
 
 if TYPE_CHECKING:
     import narwhals as nw

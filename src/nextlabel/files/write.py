@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from nextlabel.errors import InputError, needs
+from nextlabel.errors import InputError
+from nextlabel.prose import needs
 
 #: What the texts that spreadsheets run begin with, some of them only after blanks that they skip; numbers are harmless.
 _RUN = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")

@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from nextlabel.errors import needs
 from nextlabel.notebook import table_html
+from nextlabel.prose import needs
 from nextlabel.version import __version__
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from nextlabel.errors import needs
+from nextlabel.prose import needs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

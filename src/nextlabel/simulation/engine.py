@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from nextlabel.errors import InputError, needs
+from nextlabel.errors import InputError
+from nextlabel.prose import needs
 from nextlabel.solve.progress import Progress
 
 ENGINES = ("local", "dask")

@@ -22,7 +22,7 @@ is no estimate for another crowd, and the bound of the model is no bound for it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -41,6 +41,7 @@ from nextlabel.kernels.inputs import TIED
 from nextlabel.policies.base import MOST_IN_FLIGHT, Policy, Setting
 from nextlabel.policies.registry import make_policy
 from nextlabel.policies.rollout_arrays import Rollout, make_policy_arrays, make_problem_arrays
+from nextlabel.policies.uniform import Uniform
 from nextlabel.problem.estimate import Estimate
 from nextlabel.problem.problem import Problem
 from nextlabel.problem.tasks import TaskClass, whole
@@ -332,9 +333,13 @@ def replay_policy(
 def replay_overlaps(
     setup: ReplaySetup, overlaps: Sequence[int], replications: int, *, keep: int = 0, engine: Engine | None = None
 ) -> Outcomes:
-    """The same draws with a fixed number of labels for every task, or all of a task that has fewer."""
-    outcomes = run_chunks(engine or Engine(), partial(overlap_chunk, setup, overlaps, keep), replications, None)
-    return Outcomes(FIXED, np.array(overlaps), *outcomes)
+    """The same draws with a fixed number of labels for every task, or all of a task that has fewer.
+
+    That is what ``uniform`` gives with as many labels as these are.
+    """
+    budgets = [int(np.minimum(setup.recorded.counts, k).sum()) for k in overlaps]
+    played = replay_policy(setup, Uniform(), budgets, replications, keep=keep, engine=engine)
+    return replace(played, name=FIXED, budgets=np.array(overlaps))
 
 
 def budget_sweeps(
@@ -377,22 +382,6 @@ def replay_chunk(
         parts.append((_tally(setup, ends), used, most, ends[: max(keep - at, 0)]))
     tally, used, most, ends = (np.concatenate(one) for one in zip(*parts, strict=True))
     return tally, used, most, ends
-
-
-def overlap_chunk(
-    setup: ReplaySetup, overlaps: Sequence[int], keep: int, first: int, count: int
-) -> tuple[Ints, Ints, Ints, Ints]:
-    """The same for overlaps."""
-    recorded = setup.recorded
-    taken = np.minimum(recorded.counts[:, None], np.asarray(overlaps, dtype=np.int64))
-    parts = []
-    for replication in range(first, first + count):
-        said = np.take_along_axis(recorded.said, np.maximum(setup.drawn(replication), 0), axis=1) == 1
-        ones = np.concatenate([np.zeros((len(taken), 1), dtype=np.int64), np.cumsum(said, axis=1)], axis=1)
-        ends = (taken * (taken + 1) // 2 + np.take_along_axis(ones, taken, axis=1)).T[None]
-        parts.append((_tally(setup, ends), ends[: max(keep - replication, 0)]))
-    tally, ends = (np.concatenate(one) for one in zip(*parts, strict=True))
-    return tally, np.tile(taken.sum(axis=0), (count, 1)), np.tile(taken.max(axis=0), (count, 1)), ends
 
 
 def _tally(setup: ReplaySetup, ends: Ints) -> Ints:

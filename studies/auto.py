@@ -33,7 +33,7 @@ from nextlabel.beliefs.prior import Prior
 from nextlabel.problem.problem import Problem
 from nextlabel.problem.tasks import TaskClass
 from nextlabel.reporting.artifacts import Row, manifest, save_png, to_eight_digits
-from nextlabel.reporting.style import drawing, finish, look
+from nextlabel.reporting.style import drawing, look
 from nextlabel.simulation.study import simulate
 from nextlabel.solve.bound import upper_bound
 from nextlabel.solve.progress import Progress, part
@@ -194,11 +194,8 @@ def growth_rate(rows: Sequence[Row]) -> float:
 def draw(rows: list[Row]) -> Figure:
     """Total gap against K, one panel for each load, with the fitted growth."""
     grown = pick(rows, part="growth")
-    with drawing() as plt:
-        loads = values_of(grown, "rho")
-        figure, panels = plt.subplots(
-            1, len(loads), figsize=(11, 3.4), layout="constrained", sharey=True, squeeze=False
-        )
+    loads = values_of(grown, "rho")
+    with drawing(1, len(loads), figsize=(11, 3.4), sharey=True, squeeze=False) as (figure, panels):
         for axes, rho in zip(panels.flat, loads, strict=True):
             for name in ("auto", "index"):
                 some = pick(grown, rho=rho, policy=name)
@@ -209,7 +206,7 @@ def draw(rows: list[Row]) -> Figure:
             axes.set_xticks([], minor=True)
             axes.legend(loc="best")
         panels[0, 0].set_ylabel("total gap to the bound, tasks")
-        return finish(figure)
+    return figure
 
 
 if __name__ == "__main__":

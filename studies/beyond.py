@@ -16,7 +16,7 @@ from nextlabel.policies.base import Policy
 from nextlabel.policies.index import Index
 from nextlabel.problem.problem import Problem
 from nextlabel.reporting.artifacts import Row
-from nextlabel.reporting.style import BLUE, INK, RED, drawing, finish, in_order, legend_beside, look
+from nextlabel.reporting.style import BLUE, INK, RED, drawing, in_order, legend_beside, look
 from nextlabel.simulation.study import simulate
 from nextlabel.solve.index import index_table
 from nextlabel.solve.progress import Progress, part
@@ -94,8 +94,7 @@ def run(config: StudyOptions, progress: Progress) -> ExperimentOutcome:
 
 def draw(rows: list[Row]) -> Figure:
     """Three panels."""
-    with drawing() as plt:
-        figure, panels = plt.subplots(1, 3, figsize=(14.0, 4.4), layout="constrained")
+    with drawing(1, 3, figsize=(14.0, 4.4)) as (figure, panels):
         _mixture(panels[0], pick(rows, panel="mixture"))
         _values_and_bound(panels[1], pick(rows, panel="answers"))
         panels[1].set(xlabel="labels per task", ylabel="tasks right, per task")
@@ -108,7 +107,7 @@ def draw(rows: list[Row]) -> Figure:
         panels[2].set_xticks(costs, [f"{c:g}" for c in costs])
         panels[2].set_xticks([], minor=True)
         legend_beside(figure, panels[1:])
-        return finish(figure)
+    return figure
 
 
 def _mixture(axes: Axes, rows: list[Row]) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from nextlabel.policies.registry import POLICIES, make_policy
 from nextlabel.problem.problem import Problem
 from nextlabel.reporting.artifacts import Row
-from nextlabel.reporting.style import drawing, finish, in_order, legend_beside, look
+from nextlabel.reporting.style import drawing, in_order, legend_beside, look
 from nextlabel.simulation.study import PolicyResult, Study, simulate
 from nextlabel.solve.bound import Bound, upper_bound
 from nextlabel.solve.progress import Progress, part
@@ -107,12 +107,9 @@ def _row(study: Study, result: PolicyResult, scalar: Bound) -> Row:
 
 def draw(rows: list[Row]) -> Figure:
     """Gap to the per-arrival bound against the labels in flight per task."""
-    with drawing() as plt:
-        sizes = values_of(rows, "tasks")
-        width = 4.0 + 3.6 * len(sizes)
-        figure, panels = plt.subplots(
-            1, len(sizes), figsize=(width, 5.2), layout="constrained", squeeze=False, sharey=True
-        )
+    sizes = values_of(rows, "tasks")
+    width = 4.0 + 3.6 * len(sizes)
+    with drawing(1, len(sizes), figsize=(width, 5.2), squeeze=False, sharey=True) as (figure, panels):
         for axes, K in zip(panels[0], sizes, strict=True):
             some = pick(rows, tasks=K)
             for name in in_order(values_of(some, "policy")):
@@ -125,4 +122,4 @@ def draw(rows: list[Row]) -> Figure:
             axes.set_title(f"K = {K:,}, U = {some[0]['budget']:,}")
         panels[0, 0].set_ylabel("gap to the per-arrival bound, %")
         legend_beside(figure, panels[0])
-        return finish(figure)
+    return figure

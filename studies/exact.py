@@ -13,7 +13,7 @@ from nextlabel.policies.exact_value import policy_value
 from nextlabel.policies.registry import make_policy
 from nextlabel.problem.problem import Problem
 from nextlabel.reporting.artifacts import Row
-from nextlabel.reporting.style import drawing, finish, in_order, legend_beside, look
+from nextlabel.reporting.style import drawing, in_order, legend_beside, look
 from nextlabel.simulation.study import simulate
 from nextlabel.solve.bound import upper_bound
 from nextlabel.solve.exact import exact_value
@@ -69,10 +69,9 @@ def _value(problem: Problem, policy: Policy, replications: int, config: StudyOpt
 
 def draw(rows: list[Row]) -> Figure:
     """Loss of every policy against the optimum of each small problem."""
-    with drawing() as plt:
-        problems = list(dict.fromkeys((row["tasks"], row["budget"], row["arrival_rate"]) for row in rows))
-        policies = in_order(values_of(rows, "policy"))
-        figure, axes = plt.subplots(figsize=(10, 1.6 + 0.42 * len(problems)), layout="constrained")
+    problems = list(dict.fromkeys((row["tasks"], row["budget"], row["arrival_rate"]) for row in rows))
+    policies = in_order(values_of(rows, "policy"))
+    with drawing(figsize=(10, 1.6 + 0.42 * len(problems))) as (figure, axes):
         for k, name in enumerate(policies):
             some = pick(rows, policy=name)
             y = [
@@ -92,4 +91,4 @@ def draw(rows: list[Row]) -> Figure:
         axes.set_xlabel("loss against the exact optimum, % (linear below 0.01)")
         axes.set_title("Small problems: what each policy loses")
         legend_beside(figure, [axes])
-        return finish(figure)
+    return figure

@@ -19,7 +19,7 @@ from nextlabel.crowd.fit import CrowdLabels
 from nextlabel.crowd.learner import expected_jointly, learn_jointly
 from nextlabel.files.features import Features, read_features
 from nextlabel.reporting.artifacts import Row
-from nextlabel.reporting.style import drawing, finish
+from nextlabel.reporting.style import drawing
 from nextlabel.simulation.crowd_replay import replay_crowd
 from nextlabel.simulation.replay import CrowdRecord
 from nextlabel.solve.progress import Progress
@@ -112,9 +112,8 @@ def _row(
 
 def draw(rows: list[Row]) -> Figure:
     """Share of the items right against labels per item, a panel for each set."""
-    with drawing() as plt:
-        names = values_of(rows, "set")
-        figure, panels = plt.subplots(1, len(names), figsize=(10.0, 4.0), layout="constrained", squeeze=False)
+    names = values_of(rows, "set")
+    with drawing(1, len(names), figsize=(10.0, 4.0), squeeze=False) as (figure, panels):
         for panel, name in zip(panels.flat, names, strict=True):
             for how in values_of(rows, "read_out"):
                 some = pick(rows, set=name, bought="evenly", read_out=how)
@@ -123,4 +122,4 @@ def draw(rows: list[Row]) -> Figure:
                 panel.plot([row["labels"]], [100 * row["right"]], "*", markersize=12, label=f"joint, {row['bought']}")
             panel.set(xlabel="labels per item", ylabel="items right, %", title=name)
             panel.legend(frameon=False)
-        return finish(figure)
+    return figure

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from nextlabel.policies.base import Policy
 from nextlabel.problem.problem import Problem
 from nextlabel.reporting.artifacts import Row
-from nextlabel.reporting.style import BLUE, GREY, INK, RED, drawing, finish, in_order, legend_beside, look
+from nextlabel.reporting.style import BLUE, GREY, INK, RED, drawing, in_order, legend_beside, look
 from nextlabel.simulation.study import simulate
 from nextlabel.solve.bound import upper_bound
 from nextlabel.solve.exact import exact_value
@@ -109,9 +109,8 @@ def _rows(
 
 def draw(rows: list[Row]) -> Figure:
     """Value per task against K under both stop rules, and the gap to the bound."""
-    with drawing() as plt:
-        figure, panels = plt.subplots(1, 3, figsize=(13.5, 4.8), layout="constrained")
-        figure.get_layout_engine().set(w_pad=0.12)
+    with drawing(1, 3, figsize=(13.5, 4.8)) as (figure, panels):
+        figure.set_layout_engine("constrained", w_pad=0.12)
         sizes = values_of(rows, "tasks")
         bound = rows[0]["bound"]
         for axes, stop in zip(panels[:2], ("discard", "wait"), strict=True):
@@ -132,7 +131,7 @@ def draw(rows: list[Row]) -> Figure:
         _gaps(panels[2], pick(rows, stop="wait"))
         panels[2].set_xticks(sizes, [f"{K:,}" for K in sizes])
         legend_beside(figure, panels)
-        return finish(figure)
+    return figure
 
 
 def _near(rows: Sequence[Row]) -> bool:

@@ -22,7 +22,7 @@ from nextlabel.policies.base import Policy
 from nextlabel.problem.problem import Problem
 from nextlabel.problem.tables import prior_table
 from nextlabel.reporting.artifacts import Row
-from nextlabel.reporting.style import INK, drawing, finish, in_order, legend_beside, look
+from nextlabel.reporting.style import INK, drawing, in_order, legend_beside, look
 from nextlabel.simulation.replay import CrowdRecord, ReplaySetup, replay
 from nextlabel.solve.progress import Progress, part
 from studies.study import (
@@ -167,8 +167,7 @@ def _about(recorded: CrowdRecord, learnt: PilotFit) -> Row:
 
 def draw(rows: list[Row]) -> Figure:
     """Accuracy against gold by labels per task: RTE by the number of tasks, TEMP, the order of labels, labels saved."""
-    with drawing() as plt:
-        figure, panels = plt.subplots(4, 3, figsize=(14, 15.5), layout="constrained")
+    with drawing(4, 3, figsize=(14, 15.5)) as (figure, panels):
         sizes = sorted(values_of(pick(rows, set="rte"), "tasks"))
         others = max(row["tasks"] for row in pick(rows, set="temp"))
         for line, kind in enumerate(("half", "learnt")):
@@ -181,7 +180,7 @@ def draw(rows: list[Row]) -> Figure:
         _orders(panels[2, 2], pick(rows, set="temp", tasks=others, threshold_kind="half"), "TEMP")
         _orders(panels[3, 2], pick(rows, set="rte", tasks=sizes[-1], threshold_kind="half"), "RTE")
         legend_beside(figure, panels.flat)
-        return finish(figure)
+    return figure
 
 
 def _threshold(row: Row) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from nextlabel.problem.estimate import Estimate
 from nextlabel.problem.problem import Problem
 from nextlabel.reporting.artifacts import Row
-from nextlabel.reporting.style import drawing, finish, in_order, legend_beside, look
+from nextlabel.reporting.style import drawing, in_order, legend_beside, look
 from nextlabel.simulation.study import simulate
 from nextlabel.solve.progress import Progress, part
 from studies.study import (
@@ -72,12 +72,12 @@ def run(config: StudyOptions, progress: Progress) -> ExperimentOutcome:
 
 def draw(rows: list[Row]) -> Figure:
     """Total gap against K, one panel for each ratio of labels to tasks."""
-    with drawing() as plt:
-        ratios = values_of(rows, "ratio")
-        lines = -(-len(ratios) // 2)
-        figure, panels = plt.subplots(
-            lines, 2, figsize=(10.5, 0.4 + 3.6 * lines), layout="constrained", sharex=True, sharey=True, squeeze=False
-        )
+    ratios = values_of(rows, "ratio")
+    lines = -(-len(ratios) // 2)
+    with drawing(lines, 2, figsize=(10.5, 0.4 + 3.6 * lines), sharex=True, sharey=True, squeeze=False) as (
+        figure,
+        panels,
+    ):
         for axes, ratio in zip(panels.flat, ratios, strict=True):
             some = pick(rows, ratio=ratio)
             for name in in_order(values_of(some, "policy")):
@@ -92,4 +92,4 @@ def draw(rows: list[Row]) -> Figure:
         for axes in panels[:, 0]:
             axes.set_ylabel("total gap to the bound, tasks")
         legend_beside(figure, panels.flat)
-        return finish(figure)
+    return figure

@@ -40,7 +40,7 @@ from nextlabel.planning.expert import (
     walk_of_crowd,
 )
 from nextlabel.reporting.artifacts import Row
-from nextlabel.reporting.style import drawing, finish
+from nextlabel.reporting.style import drawing
 from nextlabel.simulation.crowd_replay import CrowdReplaySetup, labels_given
 from nextlabel.simulation.engine import backend
 from nextlabel.simulation.replay import CrowdRecord
@@ -249,8 +249,7 @@ def _stance_walk(file: Path) -> LabelWalk:
 def draw(rows: list[Row]) -> Figure:
     """What the expert sees against the share that is allowed, misses against their limit, and costs by plan."""
     misses, costs = pick(rows, part="misses"), pick(rows, part="cost")
-    with drawing() as plt:
-        figure, (left, middle, right) = plt.subplots(1, 3, figsize=(14.0, 4.0), layout="constrained")
+    with drawing(1, 3, figsize=(14.0, 4.0)) as (figure, (left, middle, right)):
         for name in values_of(misses, "set"):
             some = pick(misses, set=name, alpha=0.05)
             x = [100 * row["at_most_wrong"] for row in some]
@@ -277,4 +276,4 @@ def draw(rows: list[Row]) -> Figure:
         right.set(xlabel="labels for each item (stars: planned from a pilot)", ylabel="cost, in labels")
         for axes in (left, middle, right):
             axes.legend(frameon=False)
-        return finish(figure)
+    return figure

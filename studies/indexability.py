@@ -21,7 +21,7 @@ from nextlabel.kernels.inputs import TIED
 from nextlabel.policies.exact_value import policy_value
 from nextlabel.problem.problem import Problem
 from nextlabel.reporting.artifacts import Row
-from nextlabel.reporting.style import drawing, finish
+from nextlabel.reporting.style import drawing
 from nextlabel.solve.exact import exact_value
 from nextlabel.solve.index import IndexTable, index_cut, index_table
 from nextlabel.solve.index_roots import IndexWork
@@ -153,8 +153,7 @@ def _rows(table: IndexTable) -> Floats:
 
 def draw(rows: list[Row]) -> Figure:
     """Three panels over the same problems."""
-    with drawing() as plt:
-        figure, panels = plt.subplots(1, 3, figsize=(11, 1.4 + 0.3 * len(rows)), sharey=True, layout="constrained")
+    with drawing(1, 3, figsize=(11, 1.4 + 0.3 * len(rows)), sharey=True) as (figure, panels):
         names = [f"K={r['tasks']}, U={r['budget']}, r/μ={r['arrival_rate'] / 0.4:g}" for r in rows]
         y = [-k for k in range(len(rows))]
         for axes, (key, label) in zip(panels, PANELS, strict=True):
@@ -168,4 +167,4 @@ def draw(rows: list[Row]) -> Figure:
             axes.grid(axis="y", visible=False)
         panels[0].set_yticks(y, names)
         figure.suptitle("Problems that are not indexable: the greatest price against the least")
-        return finish(figure)
+    return figure

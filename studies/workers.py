@@ -24,7 +24,7 @@ from nextlabel.beliefs.fact import Fact
 from nextlabel.problem.problem import Problem, WorkerType
 from nextlabel.problem.tasks import TaskClass
 from nextlabel.reporting.artifacts import Row
-from nextlabel.reporting.style import drawing, finish, in_order, legend_beside, look
+from nextlabel.reporting.style import drawing, in_order, legend_beside, look
 from nextlabel.simulation.crowd_replay import CrowdReplayed, replay_crowd
 from nextlabel.simulation.study import PolicyResult, Study, simulate
 from nextlabel.solve.progress import Progress, part
@@ -194,8 +194,7 @@ def _blank(part_: str, policy: str) -> Row:
 
 def draw(rows: list[Row]) -> Figure:
     """Simulated: a row for known and one for learnt channels. Recorded: a column for each set."""
-    with drawing() as plt:
-        figure, panels = plt.subplots(4, 3, figsize=(14, 15.5), layout="constrained")
+    with drawing(4, 3, figsize=(14, 15.5)) as (figure, panels):
         for line, channels in enumerate(("known", "learnt")):
             for axes, name in zip(panels[line], PARTS, strict=True):
                 _gaps(axes, pick(rows, part=name, channels=channels), name, channels)
@@ -207,7 +206,7 @@ def draw(rows: list[Row]) -> Figure:
                 some = pick(rows, set=name, replay=replay, turn_away=turn_away)
                 _accuracy(axes, some, f"{name.upper()}, {words}{', turning away' if turn_away else ''}")
         legend_beside(figure, panels.flat)
-        return finish(figure)
+    return figure
 
 
 def _gaps(axes: Axes, rows: Sequence[Row], name: str, channels: str) -> None:

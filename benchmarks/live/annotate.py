@@ -157,8 +157,7 @@ def draw(by_way: dict[str, list[list[dict[str, float]]]], path: Path) -> None:
     labels = [row["labels"] for row in by_way["people"][0]]
     styles = {"people": (GREY, "people alone"), "own learner": (BLUE, "people and a learner of one's own"),
               "features": (ORANGE, "people and the campaign's learner")}  # fmt: skip
-    with drawing() as plt:
-        figure, axes = plt.subplots(figsize=(7.2, 4.4))
+    with drawing(figsize=(7.2, 4.4)) as (figure, axes):
         for way, (color, name) in styles.items():
             axes.plot(labels, mean(by_way[way], "right"), color=color, label=name)
             axes.plot(labels, mean(by_way[way], "expected"), color=color, linestyle=":")
@@ -168,7 +167,6 @@ def draw(by_way: dict[str, list[list[dict[str, float]]]], path: Path) -> None:
         axes.legend(loc="lower right", frameon=False)
         axes.set_title(f"{TASKS:,} newsgroup messages, two labels, {len(PEOPLE)} simulated people")
         figure.savefig(path, dpi=150, bbox_inches="tight")
-        plt.close(figure)
 
 
 if __name__ == "__main__":

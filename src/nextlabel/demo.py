@@ -32,7 +32,7 @@ from nextlabel.crowd.learn import LearntCrowd, learn_crowd
 from nextlabel.crowd.skill import AGAINST, AT_CHANCE, Estimate
 from nextlabel.errors import SolverError
 from nextlabel.reporting.report import Report, Table
-from nextlabel.reporting.style import BLUE, GREY, INK, drawing, finish
+from nextlabel.reporting.style import BLUE, GREY, INK, drawing
 from nextlabel.service.access import create_token
 from nextlabel.service.app import create_app
 from nextlabel.service.settings import ServiceSettings
@@ -447,8 +447,7 @@ def _found(crowd: LearntCrowd, predicted: Sequence[Answer], truth: Mapping[str, 
 
 def draw(found: Outcome) -> Figure:
     """The share right against labels bought, and fixed overlap."""
-    with drawing() as plt:
-        figure, axes = plt.subplots(figsize=(7.2, 4.2), layout="constrained")
+    with drawing(figsize=(7.2, 4.2)) as (figure, axes):
         axes.plot(*zip(*found.curve, strict=True), color=BLUE, label="this campaign")
         axes.plot(*zip(*found.moments, strict=True), color=BLUE, linestyle=":", label="what the campaign expected")
         marks = {"majority": ("s--", GREY), "dawid-skene": ("o--", INK)}
@@ -461,7 +460,7 @@ def draw(found: Outcome) -> Figure:
         axes.set(xlabel="labels bought from people", ylabel="share of items right")
         axes.legend(loc="lower right", frameon=False)
         axes.set_title(f"{found.items} items; a spammer, a contrarian, a model and six good people")
-        return finish(figure)
+    return figure
 
 
 def demo_report(campaign: DemoRun, played: Played, found: Outcome, seconds: float, folder: str) -> Report:

@@ -16,7 +16,7 @@ from nextlabel.problem.tables import prior_table
 from nextlabel.prose import counted, listed
 from nextlabel.reporting.artifacts import Row
 from nextlabel.reporting.report import Report, Table, read_sentences
-from nextlabel.reporting.style import GREY, INK, drawing, finish, in_order, look, panel
+from nextlabel.reporting.style import GREY, INK, drawing, in_order, look, panel
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -587,14 +587,13 @@ LEAST_SHOWN = -100.0
 
 def backtest_figure(found: Backtest) -> Figure:
     """Accuracy for each read-out, side by side, and what is saved by the first of them."""
-    with drawing() as plt:
-        many = len(found.readouts) + bool(_savings(found))
-        figure, panels = plt.subplots(1, many, figsize=(4.6 * many, 4.6), squeeze=False, layout="constrained")
+    many = len(found.readouts) + bool(_savings(found))
+    with drawing(1, many, figsize=(4.6 * many, 4.6), squeeze=False) as (figure, panels):
         for axes, readout in zip(panels[0], found.readouts, strict=False):
             draw_accuracy(axes, found, readout)
         if _savings(found):
             draw_savings(panels[0][-1], found)
-        return finish(figure)
+    return figure
 
 
 def draw_accuracy(axes: Any, found: Backtest, readout: str) -> None:

@@ -317,12 +317,11 @@ def share_table(plan: GuaranteePlan) -> tuple[Sequence[str], list[Sequence[str]]
 
 def cost_figure(plan: GuaranteePlan) -> Figure:
     """The cost of each way against the share of wrong labels that is allowed."""
-    from nextlabel.reporting.style import drawing, finish
+    from nextlabel.reporting.style import drawing
 
-    with drawing() as plt:
-        figure, axes = plt.subplots(figsize=(7.0, 4.2), layout="constrained")
+    with drawing(figsize=(7.0, 4.2)) as (figure, axes):
         for way in plan.ways:
             axes.plot([100 * float(share) for share in SHARES], way.by_share, marker=".", label=way.name)
         axes.set(xlabel="wrong labels allowed, %", ylabel="cost", ylim=(0, None))
         axes.legend(frameon=False, title="labels for each item", ncols=2)
-        return finish(figure)
+    return figure

@@ -17,7 +17,7 @@ from nextlabel.problem.tables import answers_text
 from nextlabel.problem.tasks import TaskClass, patterns
 from nextlabel.reporting.artifacts import Row
 from nextlabel.reporting.report import Report, Table, read_sentences
-from nextlabel.reporting.style import BLUE, GREY, INK, RED, drawing, finish, panel
+from nextlabel.reporting.style import BLUE, GREY, INK, RED, drawing, panel
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -514,11 +514,10 @@ def _facts(plan: Plan) -> list[tuple[str, str]]:
 
 def plan_figure(plan: Plan) -> Figure:
     """Value against budget, and what the next labels buy."""
-    with drawing() as plt:
-        figure, (left, right) = plt.subplots(1, 2, figsize=(11.0, 4.4), layout="constrained")
+    with drawing(1, 2, figsize=(11.0, 4.4)) as (figure, (left, right)):
         draw_values(left, plan)
         draw_prices(right, plan)
-        return finish(figure)
+    return figure
 
 
 def draw_values(axes: Axes, plan: Plan) -> None:

@@ -14,7 +14,7 @@ from nextlabel.learn.mixture import as_mixture
 from nextlabel.learn.priors import Cells, LearntPrior, cells_of
 from nextlabel.learn.rates import NAMES, ExponentialFit, Rates, shown_p
 from nextlabel.learn.weights import LabelCounts
-from nextlabel.reporting.style import BLUE, BROWN, GREY, RED, drawing, finish
+from nextlabel.reporting.style import BLUE, BROWN, GREY, RED, drawing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,13 +34,12 @@ MOST_POINTS = 1000
 
 def prior_figure(counts: LabelCounts, learnt: Sequence[LearntPrior]) -> Figure:
     """Observed and predicted shares of tasks on the left, densities on the right."""
-    with drawing() as plt:
-        figure, (left, right) = plt.subplots(1, 2, figsize=(10.5, 4.2), layout="constrained")
+    with drawing(1, 2, figsize=(10.5, 4.2)) as (figure, (left, right)):
         _bars(left, counts, learnt)
         _densities(right, learnt)
         handles, labels = left.get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
-        return finish(figure)
+    return figure
 
 
 def binned(cells: Cells) -> tuple[Floats, Floats, Floats]:
@@ -92,9 +91,8 @@ def _look(one: LearntPrior) -> dict[str, Any]:
 def rates_figure(rates: Rates) -> Figure:
     """Gaps between arrivals on the left, durations on the right where they are known."""
     name = NAMES[rates.unit]
-    with drawing() as plt:
-        panels = 1 if rates.durations is None else 2
-        figure, axes = plt.subplots(1, panels, figsize=(5.25 * panels, 4.2), layout="constrained", squeeze=False)
+    panels = 1 if rates.durations is None else 2
+    with drawing(1, panels, figsize=(5.25 * panels, 4.2), squeeze=False) as (figure, axes):
         _panel(axes[0, 0], rates.active or rates.arrivals, "gaps")
         if rates.active is not None:
             at, above = survival(rates.arrivals)
@@ -111,7 +109,7 @@ def rates_figure(rates: Rates) -> Figure:
                 xlabel=f"time from assignment to label, {name}s", ylabel="share of durations that are longer"
             )
             axes[0, 1].set_title(_title("Completions", rates.durations, name))
-        return finish(figure)
+    return figure
 
 
 def survival(fit: ExponentialFit) -> tuple[Floats, Floats]:

@@ -11,7 +11,7 @@ from nextlabel.crowd.questions import LearntLabels
 from nextlabel.prose import counted
 from nextlabel.reporting.artifacts import to_eight_digits
 from nextlabel.reporting.report import Report, Table, read_sentences
-from nextlabel.reporting.style import BLUE, ORANGE, drawing, finish
+from nextlabel.reporting.style import BLUE, ORANGE, drawing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -113,12 +113,11 @@ def _row(one: NumberWorker) -> dict[str, Any]:
 
 def numbers_figure(found: LearntNumbers) -> Figure:
     """The read-out of each item against the plain mean on the left; bias and spread of the workers on the right."""
-    with drawing() as plt:
-        figure, (left, right) = plt.subplots(1, 2, figsize=(11.0, 4.8), layout="constrained")
+    with drawing(1, 2, figsize=(11.0, 4.8)) as (figure, (left, right)):
         left.errorbar(found.means, found.fit.estimate, found.fit.sd, fmt="o", color=BLUE, alpha=0.5, markersize=3)
         left.set(xlabel="mean of the item's labels", ylabel="estimate, with one standard deviation")
         for one in found.workers:
             colour, marker = (ORANGE, "X") if one.flags else (BLUE, "o")
             right.plot(one.bias, one.spread, marker=marker, color=colour, alpha=0.6, linestyle="")
         right.set(xlabel="bias", ylabel="spread", title="Workers; crosses stand out")
-        return finish(figure)
+    return figure

@@ -86,8 +86,11 @@ def needs_figures() -> None:
 
 
 @contextmanager
-def drawing() -> Iterator[Any]:
-    """matplotlib.pyplot without a display, in this style."""
+def drawing(*grid: int, **options: Any) -> Iterator[tuple[Figure, Any]]:
+    """A figure and its axes (``matplotlib.pyplot.subplots``) in this style, without a display.
+
+    It is laid out when the block ends, and detached from pyplot, so that it is freed with its last user.
+    """
     needs_figures()
     import matplotlib
 
@@ -96,25 +99,17 @@ def drawing() -> Iterator[Any]:
 
     style: Any = RC
     with matplotlib.rc_context(style):
-        yield plt
-
-
-def finish(figure: Any) -> Figure:
-    """Lay the figure out in this style, and detach it from pyplot, so that it is freed with its last user."""
-    import matplotlib.pyplot as plt
-
-    figure.canvas.draw()
-    plt.close(figure)
-    out: Figure = figure
-    return out
+        figure, axes = plt.subplots(*grid, layout="constrained", **options)
+        yield figure, axes
+        figure.canvas.draw()
+        plt.close(figure)
 
 
 def panel(draw: Callable[..., None], *args: Any) -> Figure:
     """The panel that ``draw(axes, *args)`` draws, on its own, wide enough to be read on a phone."""
-    with drawing() as plt:
-        figure, axes = plt.subplots(figsize=(5.4, 4.4), layout="constrained")
+    with drawing(figsize=(5.4, 4.4)) as (figure, axes):
         draw(axes, *args)
-        return finish(figure)
+    return figure
 
 
 def legend_beside(figure: Figure, axes: Iterable[Axes]) -> None:

@@ -14,7 +14,7 @@ from nextlabel.crowd.skill import AGAINST, AT_CHANCE, CHANGED, COPYING, FAILS, O
 from nextlabel.prose import counted, listed
 from nextlabel.reporting.artifacts import to_eight_digits
 from nextlabel.reporting.report import Report, Table, read_sentences
-from nextlabel.reporting.style import BLUE, GREY, INK, ORANGE, PINK, RED, drawing, finish
+from nextlabel.reporting.style import BLUE, GREY, INK, ORANGE, PINK, RED, drawing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -235,14 +235,15 @@ def crowd_fields(found: LearntCrowd) -> dict[str, Any]:
 
 def workers_figure(found: LearntCrowd) -> Figure:
     """Accuracy of each worker with its interval on the left; what they say to either truth on the right."""
-    with drawing() as plt:
-        figure, (left, right) = plt.subplots(1, 2, figsize=(11.0, 4.8), layout="constrained", width_ratios=(1.25, 1))
+    from matplotlib.lines import Line2D
+
+    with drawing(1, 2, figsize=(11.0, 4.8), width_ratios=(1.25, 1)) as (figure, (left, right)):
         _accuracies(left, found)
         _answers(right, found)
         looks = dict(_look(one) for one in found.workers)
-        handles = [plt.Line2D([], [], color=c, marker=m, linestyle="", alpha=0.8) for c, m in looks.values()]
+        handles = [Line2D([], [], color=c, marker=m, linestyle="", alpha=0.8) for c, m in looks.values()]
         figure.legend(handles, list(looks), loc="outside lower center", ncols=len(looks))
-        return finish(figure)
+    return figure
 
 
 def _learner_figures(found: LearntCrowd) -> list[tuple[Callable[[], Figure], str]]:
@@ -253,14 +254,13 @@ def _learner_figures(found: LearntCrowd) -> list[tuple[Callable[[], Figure], str
     parts = {"people alone": taught.alone.beliefs, "learner alone": taught.prior, "both": found.fit.beliefs}
 
     def figure() -> Figure:
-        with drawing() as plt:
-            drawn, axes = plt.subplots(figsize=(6.0, 4.0), layout="constrained")
+        with drawing(figsize=(6.0, 4.0)) as (drawn, axes):
             for name, beliefs in parts.items():
                 sure = np.sort(beliefs.max(axis=1))[::-1]
                 axes.plot(100 * np.arange(1, len(sure) + 1) / len(sure), sure, label=name)
             axes.set(xlabel="tasks, the surest first, %", ylabel="probability of the likeliest answer", ylim=(0, 1.02))
             axes.legend()
-            return finish(drawn)
+        return drawn
 
     return [(figure, "How sure people's labels alone are of each task, the learner of its features alone, and both.")]
 
@@ -270,9 +270,8 @@ def confusions_figure(found: LearntCrowd) -> Figure:
     stranger = found.fit.prior.pseudo / found.fit.prior.pseudo.sum(axis=1, keepdims=True)
     some = [("a stranger", stranger), *((f"{one.name}", one.channel) for one in found.workers[:MOST_TABLES])]
     names, wide = [str(name) for name in found.answers], min(len(some), 4)
-    with drawing() as plt:
-        tall = -(-len(some) // wide)
-        figure, grid = plt.subplots(tall, wide, figsize=(11.0, 2.9 * tall), layout="constrained", squeeze=False)
+    tall = -(-len(some) // wide)
+    with drawing(tall, wide, figsize=(11.0, 2.9 * tall), squeeze=False) as (figure, grid):
         for axes, (name, table) in zip(grid.flat, some, strict=False):
             axes.imshow(table, vmin=0.0, vmax=1.0, cmap="Blues")
             axes.set_title(name)
@@ -283,7 +282,7 @@ def confusions_figure(found: LearntCrowd) -> Figure:
                 axes.text(at[1], at[0], f"{share:.2f}", ha="center", va="center", color="w" if share > 0.6 else INK)
         for axes in grid.flat[len(some) :]:
             axes.set_axis_off()
-        return finish(figure)
+    return figure
 
 
 def _look(one: LearntWorker) -> tuple[str, tuple[str, str]]:

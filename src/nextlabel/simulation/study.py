@@ -62,7 +62,7 @@ from nextlabel.problem.tables import problem_table
 from nextlabel.problem.tasks import whole
 from nextlabel.reporting.artifacts import Row, manifest
 from nextlabel.reporting.report import Report, Table, text_table
-from nextlabel.reporting.style import BLUE, RED, drawing, finish
+from nextlabel.reporting.style import BLUE, RED, drawing
 from nextlabel.simulation.engine import Chunk, Engine, run_chunks
 from nextlabel.simulation.ranked_tasks import RankedCampaigns, ranked_tables
 from nextlabel.solve.bound import Bound, upper_bound
@@ -466,8 +466,7 @@ def draw(study: Study) -> Figure:
     means = [result.per_task.mean for result in study.results]
     widths = [0.0 if math.isnan(r.per_task.half_width) else r.per_task.half_width for r in study.results]
     places = list(range(len(names)))
-    with drawing() as plt:
-        figure, axes = plt.subplots(figsize=(7.0, 1.4 + 0.34 * len(names)), layout="constrained")
+    with drawing(figsize=(7.0, 1.4 + 0.34 * len(names))) as (figure, axes):
         axes.errorbar(means, places, xerr=widths, fmt="o", capsize=3, color=BLUE, label="mean, 95% interval")
         axes.axvline(study.bound.per_task, color=RED, linestyle="--", label=f"bound {study.bound.per_task:.6f}")
         axes.set_yticks(places, names)
@@ -476,4 +475,4 @@ def draw(study: Study) -> Figure:
         tasks, budget = study.problem.tasks, study.problem.budget
         axes.set_title(f"{tasks:,} tasks, {budget:,} labels, {study.replications:,} replications, {study.pending}")
         axes.legend(loc="best")
-        return finish(figure)
+    return figure

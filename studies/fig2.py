@@ -82,7 +82,7 @@ def run(config: StudyOptions, progress: Progress) -> ExperimentOutcome:
     for k, cell in enumerate(cells):
         key = (cell.name, cell.kind)
         if key not in index:
-            most = len(cell.pool)
+            most = len(cell.pool.gold)
             largest = Problem.identical(most, round(RATIOS[-1] * most), cell.learnt.prior, cell.threshold)
             index[key] = index_for(largest, cap=int(cell.pool.counts.max()))
         rows += _rows(cell, index[key], replications, config, part(progress, k, len(cells)))
@@ -93,7 +93,7 @@ def run(config: StudyOptions, progress: Progress) -> ExperimentOutcome:
 
 def _cells(name: str, recorded: CrowdRecord, learnt: PilotFit, quick: bool) -> list[Cell]:
     pool = recorded.subset(learnt.rest)
-    most = len(pool)
+    most = len(pool.gold)
     orders = ("random",) if quick else ("random", "file", "reversed")
     out = [Cell(name, pool, learnt, most, kind, order) for order in orders for kind in ("half", "learnt")]
     if name == SETS[0]:
@@ -156,7 +156,7 @@ def _fill_saved(rows: list[Row]) -> None:
 
 
 def _about(recorded: CrowdRecord, learnt: PilotFit) -> Row:
-    held = np.setdiff1d(np.arange(len(recorded)), learnt.rest)
+    held = np.setdiff1d(np.arange(len(recorded.gold)), learnt.rest)
     return {
         "held_out": [recorded.tasks[i] for i in held],
         "prior": prior_table(learnt.prior),

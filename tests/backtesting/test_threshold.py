@@ -35,7 +35,7 @@ def test_a_threshold_that_gold_clearly_shows_is_taken() -> None:
 def test_fifty_tasks_of_a_real_set_do_not_show_one(data: Path) -> None:
     rte = find_set(data, "rte")
     for seed in range(5):
-        drawn = np.random.default_rng(seed).permutation(len(rte))[:50]
+        drawn = np.random.default_rng(seed).permutation(len(rte.gold))[:50]
         found = choose_threshold(rte.subset(drawn))
         assert found.threshold == 0.5
     assert choose_threshold(rte).threshold == pytest.approx(0.55)  # all 800 do

@@ -42,7 +42,7 @@ def shoot(server: StudioServer, file: Path) -> None:
     with LabelStudio(server.url, TOKEN) as studio:
         bridge = connect(studio, project, service, Wishes(budget=9, annotators=[email]), print)
         bridge.reconcile()
-        link = bridge.annotators.tabs.link(bridge.annotators.all[0].user)
+        link = bridge.annotators.link(bridge.annotators.all[0].user)
     service.close()
     with launched() as browser, at(browser, SIZE) as page:
         page.goto(f"{server.url}/user/login/")

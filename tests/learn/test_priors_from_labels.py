@@ -507,7 +507,7 @@ def test_a_learnt_mixture_is_a_problem(call: Any, data: Path, tmp_path: Path) ->
 def test_out_leaves_figure_table_and_manifest(call: Any, labels: Path, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="figures need matplotlib")
     answer = call(labels, "--out", tmp_path / "out")
-    assert answer.code == 0 and "Wrote figure, table and manifest" in answer.err
+    assert answer.code == 0 and "Wrote prior.png, prior.csv, manifest.json" in answer.err
     assert (tmp_path / "out" / "prior.png").read_bytes().startswith(PNG)
     with (tmp_path / "out" / "prior.csv").open(newline="") as stream:
         rows = list(csv.DictReader(stream))

@@ -14,8 +14,8 @@ from nextlabel.campaign.state import CampaignState, new_campaign
 from nextlabel.policies.by_score import ScoreAllocator
 from nextlabel.policies.by_table import TableAllocator
 from nextlabel.store.campaign_tables import campaign_from, load_state
+from nextlabel.store.engine import Runner
 from nextlabel.store.sql import SqlStore
-from nextlabel.store.statements import Runner
 from nextlabel.store.tables import campaigns
 
 

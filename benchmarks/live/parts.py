@@ -17,8 +17,8 @@ from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.campaigns.table_cache import load_or_solve_index
 from nextlabel.policies.index import Index, solve_table
+from nextlabel.store.engine import Runner
 from nextlabel.store.sql import SqlStore
-from nextlabel.store.statements import Runner
 from nextlabel.store.tables import tasks as task_table
 
 RHOS = (0.25, 1.0, 4.0, 16.0, 32.0)

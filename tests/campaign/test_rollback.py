@@ -18,8 +18,8 @@ from nextlabel.campaign.state import CampaignState
 from nextlabel.campaigns.service import Audits, CampaignService
 from nextlabel.errors import NotFoundError
 from nextlabel.policies.by_table import TableAllocator
+from nextlabel.store.engine import Runner
 from nextlabel.store.sql import SqlStore
-from nextlabel.store.statements import Runner
 from states import differences, different, loaded_state, resident_state
 from stores import START, Clock, everything, opened, service_of_store, simple
 

@@ -16,8 +16,8 @@ from nextlabel.campaign.commands import Commands
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.errors import NextlabelError, TablesPendingError
 from nextlabel.policies import by_score, by_table
+from nextlabel.store.engine import Runner
 from nextlabel.store.sql import open_store
-from nextlabel.store.statements import Runner
 from stores import KINDS, Clock, everything, opened, service_of_store, simple
 
 CAMPAIGNS = ("one", "two", "three")

@@ -41,7 +41,7 @@ from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.state import NONE, STATUSES, CampaignState
 from nextlabel.errors import ConflictError
 from nextlabel.problem.tables import prior_from, prior_table
-from nextlabel.store.statements import BulkWrite, Row, Runner, Values, insert_rows, update_rows, upsert_rows
+from nextlabel.store.engine import BulkWrite, Row, Runner, Values, insert_rows, update_rows, upsert_rows
 from nextlabel.store.tables import batches, campaigns, classes, events, leases, payloads, tasks, texts, workers
 
 TASKS_ADDED: Final = "tasks_added"

@@ -65,6 +65,8 @@ from nextlabel.store.campaign_tables import (
 from nextlabel.store.engine import (
     LOCK_WAIT_S,
     MEMORY,
+    Row,
+    Runner,
     TableStatistics,
     busy,
     checked_url,
@@ -73,7 +75,6 @@ from nextlabel.store.engine import (
 )
 from nextlabel.store.migrate import check_file, migrate
 from nextlabel.store.records import GONE, SqlAccess, SqlDeletions, SqlImports, SqlVisits, SqlWebhooks, kept_name
-from nextlabel.store.statements import Row, Runner
 from nextlabel.store.tables import (
     campaigns,
     classes,

@@ -31,8 +31,8 @@ from nextlabel.store.campaign_tables import (
     task_columns,
     worker_columns,
 )
+from nextlabel.store.engine import Values
 from nextlabel.store.sql import SqlStore, events_after
-from nextlabel.store.statements import Values
 from nextlabel.store.tables import batches, campaigns, classes, events, leases, payloads, tasks, workers
 
 #: Events that are read at once, and rows that are compared or written at once.

@@ -9,8 +9,12 @@ from typing import Final, NamedTuple
 from nextlabel.errors import InputError
 from nextlabel.prose import percent
 
-#: An amount with its currency on either side.
-_AMOUNT: Final = re.compile(r"(?:([A-Za-z]{2,8}) ?)?([0-9][0-9,]{0,14}(?:\.[0-9]{1,6})?)(?: ?([A-Za-z]{2,8}))?")
+#: An amount with its currency on either side; a comma stands before three digits, so that 1,50 is not taken for 150.
+_AMOUNT: Final = re.compile(
+    r"(?:([A-Za-z]{2,8}) ?)?((?:[0-9]{1,3}(?:,[0-9]{3}){1,4}|[0-9]{1,15})(?:\.[0-9]{1,6})?)(?: ?([A-Za-z]{2,8}))?"
+)
+#: What to give where a budget is neither.
+BUDGET_HINT: Final = "Give a whole number, e.g. 1200, or money with its currency in letters, e.g. '120.50 EUR'."
 
 
 class Price(NamedTuple):

@@ -44,7 +44,13 @@ def test_the_cost_has_pay_and_fee_and_says_where_controls_are(inside: bool) -> N
         assert campaign.verify().right
         assert campaign.change(budget="7.50 EUR").budget == 60
         assert campaign.change(budget="6 EUR", pay_per_label=0.2).budget == 24
-        for budget, said in (("5 USD", "one currency"), ("0.01 EUR", "buy no label"), ("5 euros", "one currency")):
+        for budget, said in (
+            ("5 USD", "one currency"),
+            ("0.01 EUR", "buy no label"),
+            ("5 euros", "one currency"),
+            ("120,50 EUR", "whole number"),
+            ("1,50 EUR", "whole number"),
+        ):
             with pytest.raises(InputError, match=said):
                 campaign.change(budget=budget)
         assert campaign.status().budget == 24
@@ -88,6 +94,8 @@ def test_results_say_what_they_cost(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "The labels cost 0.00 EUR so far, 12.00 EUR" in capsys.readouterr().err
     assert run(["campaign", "change", "m", "--budget", "24 EUR", *db]) == 0
     assert "may buy 240 labels" in capsys.readouterr().err
+    assert run(["campaign", "change", "m", "--budget", "120,50 EUR", *db]) == 2
+    assert "money with its currency in letters" in " ".join(capsys.readouterr().err.split())
 
 
 def test_plan_in_money(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

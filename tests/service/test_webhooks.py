@@ -8,7 +8,9 @@ import hashlib
 import hmac
 import json
 import os
+import shutil
 import signal
+import ssl
 import subprocess
 import sys
 import threading
@@ -36,7 +38,8 @@ from nextlabel.cli.app import run
 from nextlabel.client import Client
 from nextlabel.errors import InputError
 from nextlabel.service.settings import ServiceSettings
-from nextlabel.service.webhooks import check_addresses, checked_address, checked_url, signature_headers
+from nextlabel.service.webhooks import WebhookSender, check_addresses, checked_address, checked_url, signature_headers
+from nextlabel.store.sql import open_store
 from nextlabel.web.pages import mount_pages
 from service_fixtures import PATIENCE_S, QUICK, Service, on_sqlite
 
@@ -527,6 +530,32 @@ def test_a_password_is_never_sent_without_encryption(tmp_path: Path) -> None:
     finally:
         post.server.stop()
     assert not asked and not post.mail
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate")
+def test_mail_over_tls_goes_to_a_server_with_a_trusted_certificate_only(tmp_path: Path) -> None:
+    key, cert = tmp_path / "key.pem", tmp_path / "cert.pem"
+    ask = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=127.0.0.1"
+    subprocess.run([*ask.split(), "-keyout", key, "-out", cert], check=True, capture_output=True)
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    tls.load_cert_chain(cert, key)
+    got = []
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        got.append(reader)  # only after the handshake
+        writer.close()
+
+    async def said() -> Reply:
+        server = await asyncio.start_server(answer, "127.0.0.1", 0, ssl=tls)
+        async with server:
+            port = server.sockets[0].getsockname()[1]
+            settings = ServiceSettings(smtp=f"smtps://ann:secret@127.0.0.1:{port}", key_file=str(tmp_path / "key"))
+            webhook = Webhook("wh_" + "0" * 24, "c", "mailto:eve@example.org", FOR_PEOPLE, 0.0, 0)
+            message = Message("c.1.webhook.test", "webhook.test", 0.0, {"campaign": "c"})
+            return await WebhookSender(open_store("memory:"), settings).send(webhook, message)
+
+    reply = asyncio.run(said())
+    assert not reply.ok and "CERTIFICATE_VERIFY_FAILED" in reply.said and not got
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ from nextlabel.cli.output import Said, checked_file, print_json, say, say_read, 
 from nextlabel.cli.serve import needs_service
 from nextlabel.errors import InputError, UnavailableError
 from nextlabel.files.write import export_text, whole_file, write_workbook
-from nextlabel.money import currency_of
+from nextlabel.money import BUDGET_HINT, currency_of
 from nextlabel.prose import counted, has_password, listed, without_passwords
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def _read(name: str, typed: Any, changing: bool) -> Any:
     if kind(name) is tuple:
         return names_of(typed)
     if name == "budget":
-        return typed if currency_of(typed) else parse_number(flag, typed, "Give a whole number, e.g. --budget 1200.")
+        return typed if currency_of(typed) else parse_number(flag, typed, BUDGET_HINT)
     return number_of(flag, typed)
 
 

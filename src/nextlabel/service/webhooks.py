@@ -103,11 +103,15 @@ class WebhookSender:
         mail["Subject"], mail["Date"] = " ".join(text.split())[:120], formatdate(message.at)
         mail["Message-ID"] = f"<{message.id}.{webhook.id}@{sender.partition('@')[2]}>"
         mail.set_content(f"{text}\n\n{self._settings.public_url}/campaigns/{webhook.campaign}\n")
-        kind, port = (SMTP_SSL, 465) if server.scheme == "smtps" else (SMTP, 25)
-        with kind(server.hostname or "", server.port or port, timeout=self._settings.webhook_seconds) as smtp:
+        host, seconds, trusted = server.hostname or "", self._settings.webhook_seconds, create_default_context()
+        with (
+            SMTP_SSL(host, server.port or 465, timeout=seconds, context=trusted)
+            if server.scheme == "smtps"
+            else SMTP(host, server.port or 25, timeout=seconds)
+        ) as smtp:
             smtp.ehlo()
-            if kind is SMTP and (smtp.has_extn("starttls") or server.password):
-                smtp.starttls(context=create_default_context())
+            if server.scheme != "smtps" and (smtp.has_extn("starttls") or server.password):
+                smtp.starttls(context=trusted)
             if server.password:
                 smtp.login(unquote(server.username or ""), unquote(server.password))
             smtp.send_message(mail)

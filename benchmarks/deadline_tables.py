@@ -65,7 +65,7 @@ def main() -> None:
     V, N = np.zeros((2, PROBLEM.budget, slow.states, slow.line.layers))
     total, largest = 0, 0.0
     for price in PRICES:
-        slow.call(sweep, price, V, N)
+        sweep(slow.stack, slow.grid, slow.steps, price, V, N)
         gain = V[:, pairs[:, 1]] - price - V[:, pairs[:, 0]]
         near, off, far = wrong(table, gain, pairs[:, 0], price)
         total, largest = total + near, max(largest, float(off.max(initial=0.0)))

@@ -15,7 +15,7 @@ import numpy as np
 import nextlabel as nl
 from benchmarks.timing import count, counting, seconds
 from nextlabel.arrays import Floats, Ints
-from nextlabel.kernels.sweep import Brackets, narrow_over_time
+from nextlabel.kernels.sweep import Brackets, narrow, new_block
 from nextlabel.policies.index import TOLERANCE
 from nextlabel.solve import index as index_module
 from nextlabel.solve.index_roots import IndexWork
@@ -30,8 +30,7 @@ SPEED, READS = 24.0, 96.0
 
 def one_by_one(self: IndexWork, prices: Floats, at: Ints, out: Brackets) -> None:
     """What ``IndexWork._sweep`` does, one price after another."""
-    shape = (int(at[-1]), *out.lo.shape[1:])
-    self.call(narrow_over_time, prices, at, np.zeros(shape), np.zeros(shape), out)
+    narrow(self.stack, self.grid, self.steps, prices, at, new_block(self.states, self.layers, 1), out)
 
 
 def timed(sweep: Callable[..., None]) -> tuple[float, nl.results.IndexTable]:

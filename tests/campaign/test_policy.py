@@ -153,7 +153,9 @@ def _choice(tables, by_state, level, child, count, free, n: int, ell: int, numbe
         if tables.mode == BY_LEVELS:  # the price is that of all tasks, also those that this worker has had
             best = score_by_levels(tables.levels, by_state.score, everyone, active, count, n, scores)
         else:
-            best = score_groups(tables, by_state, level, child, active, count, n, ell, 0, 0.0, draw_key(5), scores)
+            best = score_groups(
+                tables, by_state, level, child, active, active, count, n, ell, 0, 0.0, draw_key(5), scores
+            )
         chosen = break_tie(tables, by_state, active, count, scores, best, np.zeros(0), ell, chance(5, TIES, number))
         if free[chosen] > 0:
             return int(chosen)

@@ -72,7 +72,7 @@ def test_deadline(prior: Prior, rho: float, cap: int, flight: int) -> None:
     inner = np.concatenate([slow.off[w] + np.arange(slow.stack.first[cap - w]) for w in range(flight)])
     for p in (1, 3):
         V, N = np.zeros((2, ROWS, slow.states, steps + 1))
-        slow.call(sweep, PRICES[p], V, N)
+        sweep(slow.stack, slow.grid, slow.steps, PRICES[p], V, N)
         worst, moved = 0.0, 0.0
         for n in range(ROWS):
             at = np.rint((slack_time + n / rho) * rho * steps_per_arrival).astype(int)

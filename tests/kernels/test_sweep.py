@@ -8,7 +8,7 @@ import pytest
 from nextlabel.beliefs.beta import Beta
 from nextlabel.beliefs.dirichlet import Dirichlet
 from nextlabel.beliefs.prior import Prior
-from nextlabel.kernels.sweep import Brackets, fill_edges, narrow, narrow_over_time, next_row, sweep
+from nextlabel.kernels.sweep import Brackets, fill_edges, narrow, new_block, next_row, sweep
 from nextlabel.problem.problem import Problem
 from nextlabel.problem.tasks import TaskClass
 from nextlabel.solve.index import index_cut, index_timeline
@@ -40,7 +40,7 @@ def test_values_and_labels(prior: Prior, rho: float, cap: int, flight: int) -> N
     fill_edges(arrays, work.grid, prices, block)
     V, N = np.zeros((2, len(prices), ROWS, work.states, 1))
     for p, price in enumerate(prices):
-        work.call(sweep, price, V[p], N[p])
+        sweep(work.stack, work.grid, work.steps, price, V[p], N[p])
     for n in range(ROWS):
         next_row(arrays, work.grid, work.steps, prices, n, False, block)
         np.testing.assert_allclose(block.V[n % 2].T, V[:, n, :, 0], atol=ROUNDING)
@@ -67,8 +67,7 @@ def test_brackets(prior: Prior, rho: float, cap: int, flight: int, monkeypatch: 
                 assert block.V.shape[2] == 16
                 narrow(work.stack, work.grid, work.steps, prices, at, block, out)
             else:
-                V, N = np.zeros((2, ROWS, work.states, 1))
-                work.call(narrow_over_time, prices, at, V, N, out)
+                narrow(work.stack, work.grid, work.steps, prices, at, new_block(work.states, 1, 1), out)
         found.append(out)
     new, old = found
     np.testing.assert_array_equal(new.lo, old.lo)

@@ -10,7 +10,7 @@ from scipy.stats import norm
 
 from nextlabel.beliefs.beta import Beta
 from nextlabel.campaigns.forecast import forecast
-from nextlabel.kernels.choice import PolicyArrays, StateScores, choose_by_levels, clearing_levels, scores_by_state
+from nextlabel.kernels.choice import PolicyArrays, StateScores, choose_group, clearing_levels, scores_by_state
 from nextlabel.kernels.inputs import make_grid
 from nextlabel.kernels.sweep import new_block, no_deadline, sweep_demand, sweep_rows
 from nextlabel.policies.auto import MOST_ARRIVALS, MOST_IN_FLIGHT, labels_given, merge_classes, scale_of, stored_rows
@@ -60,7 +60,8 @@ def chosen(problem: Problem, groups: dict[tuple[int, int, int], int], n: int) ->
     setting, tables, by_state = tables_of(problem)
     active, count = arrays_of(setting, groups)
     room = np.zeros(len(active) + 2 * len(tables.levels.level))
-    s = choose_by_levels(tables.levels, by_state.score, active, active, count, n, tables.tied, -np.inf, room)
+    arrays, key = make_problem_arrays(setting, True), np.uint64(0)
+    s = choose_group(tables, by_state, arrays.level, arrays.child, active, active, count, n, 0, key, 0.5, -np.inf, room)
     start = np.cumsum([0] + [view.nodes for view in setting.views])
     w, i = divmod(s, int(start[-1]))
     c = int(np.searchsorted(start, i, side="right")) - 1

@@ -30,8 +30,8 @@ from nextlabel.solve.truncation import (
     arrival_chances,
     expected_arrivals,
     halve_steps,
+    make_stencils,
     make_timeline,
-    step_weights,
 )
 from oracles import Finite, Task, after_flight, index_finite, joint_optimum, poisson_above
 from strategies import prices, tasks
@@ -131,7 +131,7 @@ def test_layers_and_stencils_keep_to_the_pieces(pieces: Pieces, T: float, steps:
     middle = T - 0.5 * (line.tau[1:] + line.tau[:-1])
     rate_of = rates[np.searchsorted(starts, middle, side="right") - 1]
     assert np.all(line.r[1:] == rate_of)
-    start = step_weights(problem, line, 1).start
+    start = make_stencils(problem, line, 1).start
     for k in range(1, line.layers):
         assert start[k] < k <= start[k] + 3
         assert np.all(line.r[start[k] + 1 : start[k] + 4] == line.r[k])

@@ -40,7 +40,7 @@ def all_values(task: Task, U: int, lam: float, cap: int, flight: int) -> tuple[n
     problem = problem_of(task, U)
     work = IndexWork(problem, problem.classes[0], Cut(cap, flight, U), make_timeline(problem))
     V, N = np.zeros((2, U + 1, work.states, 1))
-    work.call(kernel, lam, V, N)
+    kernel(work.stack, work.grid, work.steps, lam, V, N)
     return V[:, :, 0], N[:, :, 0], work
 
 

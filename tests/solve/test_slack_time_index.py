@@ -58,7 +58,7 @@ def test_against_the_sweep_over_time(monkeypatch: pytest.MonkeyPatch) -> None:
         for price, assigns in ((found - ACCURACY, True), (found + ACCURACY, False)):
             if price <= 0.0:
                 continue
-            slow.call(sweep, price, V, N)
+            sweep(slow.stack, slow.grid, slow.steps, price, V, N)
             gain = V[n - 1, slow.off[w + 1] + i, layer] - price - V[n - 1, slow.off[w] + i, layer]
             assert (gain > -1e-10) == assigns, (n, w, i, layer, found)
     assert moved > 2 * ACCURACY

@@ -28,7 +28,6 @@ from nextlabel.kernels.choice import (
     BY_TABLE,
     PolicyArrays,
     StateScores,
-    choose_by_levels,
     choose_group,
     scores_by_state,
 )
@@ -155,23 +154,22 @@ class PolicyTables:
             return NO_ROOM
         if self.tables.mode == BY_TABLE:
             return self._by_table(some, n, seed, number)
-        if self.tables.mode == BY_LEVELS:
-            return self._by_levels(groups, some, n)
-        table = np.array([group for group, _ in some], dtype=np.int64)
-        states = table[:, 2] * self.nodes + self.start[table[:, 0]] + table[:, 1]
-        order = np.argsort(states)  # one order, whatever order the groups came in
-        active = np.append(states[order], len(some))
+        mine = {self._state(g): g for g, _ in some}
+        # The price that clears is that of all tasks, also of those that the worker may not have.
+        seen = groups.items() if self.tables.mode == BY_LEVELS else some
+        everyone = {self._state(g): count for g, count in seen if count > 0 and g[2] <= self.flight}
+        active, states = (np.array([*sorted(part), len(part)], dtype=np.int64) for part in (mine, everyone))
         u = chance(seed, TIES, number)
         with self.lock:
-            self.members[states] = [count for _, count in some]
+            self.members[states[:-1]] = [everyone[s] for s in states[:-1].tolist()]
             chosen = choose_group(
-                self.tables, self.by_state, self.level, self.child, active, self.members, n, ell,
-                draw_key(seed), u, self.least, np.zeros(len(active)),
+                self.tables, self.by_state, self.level, self.child, states, active, self.members, n, ell,
+                draw_key(seed), u, self.least, np.zeros(len(active) + 2 * len(self.tables.levels.level)),
             )  # fmt: skip
-            self.members[states] = 0
+            self.members[states[:-1]] = 0
         if chosen < 0:
             return NO_ROOM if chosen == -1 else BELOW_PRICE
-        return some[int(np.flatnonzero(states == chosen)[0])][0]
+        return mine[chosen]
 
     def _by_table(
         self, some: Sequence[tuple[Group, int]], n: int, seed: int, number: int
@@ -204,25 +202,6 @@ class PolicyTables:
                     return group
             return tied[-1][2]
         return tied[0][2]
-
-    def _by_levels(
-        self, groups: Mapping[Group, int], some: Sequence[tuple[Group, int]], n: int
-    ) -> Group | Literal["no room", "below price"]:
-        """The price is that of all tasks, of whichever this worker may get."""
-        everyone = {self._state(g): count for g, count in groups.items() if count > 0 and g[2] <= self.flight}
-        mine = {self._state(g): g for g, _ in some}
-        active, states = (np.array([*sorted(part), len(part)], dtype=np.int64) for part in (mine, everyone))
-        levels = self.tables.levels
-        with self.lock:
-            self.members[states[:-1]] = [everyone[s] for s in states[:-1].tolist()]
-            chosen = choose_by_levels(
-                levels, self.by_state.score, states, active, self.members, n, self.tables.tied, self.least,
-                np.zeros(len(active) + 2 * len(levels.level)),
-            )  # fmt: skip
-            self.members[states[:-1]] = 0
-        if chosen < 0:
-            return NO_ROOM if chosen == -1 else BELOW_PRICE
-        return mine[chosen]
 
     def _state(self, group: Group) -> int:
         """The number of a group's state."""

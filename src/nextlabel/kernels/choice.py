@@ -170,20 +170,6 @@ def break_tie_by_score(active: Ints, scores: Floats, floor: float, score: Floats
     return chosen
 
 
-@jit
-def choose_by_levels(
-    tables: LevelTables, score: Floats, everyone: Ints, active: Ints, count: Ints, n: float, tied: float, least: float,
-    scores: Floats,
-) -> int:  # fmt: skip
-    """The state that one arrival of a live campaign gets, one of ``active``; -1 and -2 as ``choice.choose_group``."""
-    best = score_by_levels(tables, score, everyone, active, count, n, scores)
-    if best == -np.inf:
-        return -1
-    if best < least:
-        return -2
-    return break_tie_by_score(active, scores, best - tied, score)
-
-
 #: Ways to choose: by the tables; by the tables among the groups that lack most of their planned share; by an upper
 #: confidence bound that grows with the labels given so far; by a draw from the posterior; at the price that clears.
 BY_TABLE, BY_DEFICIT, BY_CONFIDENCE, BY_DRAW, BY_LEVELS = 0, 1, 2, 3, 4
@@ -364,16 +350,16 @@ def confidence(facts: Floats, m: int, i: int, log_n: float) -> float:
 
 @uncounted
 def score_groups(
-    policy: PolicyArrays, by_state: StateScores, level: Ints, child: Ints, active: Ints, count: Ints, n: int, ell: int,
-    layer: int, share: float, k_draw: np.uint64, scores: Floats,
+    policy: PolicyArrays, by_state: StateScores, level: Ints, child: Ints, everyone: Ints, active: Ints, count: Ints,
+    n: int, ell: int, layer: int, share: float, k_draw: np.uint64, scores: Floats,
 ) -> float:  # fmt: skip
     """scores[g] = score of the group active[g]; return the best, -inf if no task can be given a label.
 
-    BY_LEVELS ``share`` is the number of labels that will still be given out, and ``scores`` has room for twice the
-    levels behind the groups.
+    BY_LEVELS ``share`` is the number of labels that will still be given out, ``everyone`` are all groups, and
+    ``scores`` has room for twice the levels behind the groups.
     """
     if policy.mode == BY_LEVELS:
-        return score_by_levels(policy.levels, by_state.score, active, active, count, share, scores)
+        return score_by_levels(policy.levels, by_state.score, everyone, active, count, share, scores)
     if policy.mode == BY_DRAW:
         facts, quantiles = policy.facts, policy.quantiles
         return draw_groups(facts, quantiles, policy.tied, by_state, child, active, count, k_draw, ell, scores)
@@ -447,14 +433,15 @@ def break_tie_by_deficit(
 
 @jit
 def choose_group(
-    policy: PolicyArrays, by_state: StateScores, level: Ints, child: Ints, active: Ints, count: Ints, n: int, ell: int,
-    k_draw: np.uint64, u: float, least: float, scores: Floats,
+    policy: PolicyArrays, by_state: StateScores, level: Ints, child: Ints, everyone: Ints, active: Ints, count: Ints,
+    n: int, ell: int, k_draw: np.uint64, u: float, least: float, scores: Floats,
 ) -> int:  # fmt: skip
-    """The state that one arrival gets, for a live campaign.
+    """The state that one arrival of a live campaign gets, one of ``active`` among ``everyone``.
 
     -1 if no task can be given a label, -2 if none is worth ``least``.
     """
-    best = score_groups(policy, by_state, level, child, active, count, n, ell, 0, 0.0, k_draw, scores)
+    share = float(n) if policy.mode == BY_LEVELS else 0.0
+    best = score_groups(policy, by_state, level, child, everyone, active, count, n, ell, 0, share, k_draw, scores)
     if best == -np.inf:
         return -1
     if best < least:

@@ -121,19 +121,6 @@ def normalise(logp: Floats, belief: Floats) -> None:
 
 
 @jit
-def clamp(state: CrowdState, gold: Ints) -> None:
-    """Settle the tasks whose truth is known (``gold`` (K,), -1 where it is not), before any label."""
-    C = state.belief.shape[1]
-    for x in range(gold.shape[0]):
-        if gold[x] >= 0:
-            for c in range(C):
-                right = c == gold[x]
-                state.logp[x, c] = 0.0 if right else -math.inf
-                state.belief[x, c] = 1.0 if right else 0.0
-            state.total[gold[x]] += 1.0
-
-
-@jit
 def channel_of(state: CrowdState, worker: int, out: Floats) -> None:
     """``out`` (C, C) gets the worker's posterior-mean channel: row = truth, column = answer."""
     C = out.shape[0]
@@ -542,7 +529,7 @@ def _believe(
     return told
 
 
-__all__ = ["CrowdState", "channel_of", "clamp", "new_state", "refit", "stiffness", "stream_label"]
+__all__ = ["CrowdState", "channel_of", "new_state", "refit", "stiffness", "stream_label"]
 
 #: Sweeps that weigh each label by its worker's other labels.
 SETTLING = 2

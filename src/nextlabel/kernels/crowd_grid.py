@@ -168,12 +168,28 @@ TINY = 1e-10
 
 
 class SimplexGrid(NamedTuple):
-    """Grid points and what is needed to find them: ``choose[a, b]`` is the binomial coefficient."""
+    """Points and what is needed to find them: ``choose[a, b]`` is the binomial coefficient.
+
+    Any set of points has no knots; points with more ``gain`` are preferred, ``symmetric`` ones have sorted beliefs.
+    """
 
     knots: Floats
     points: Floats
     corner: Ints
     choose: Ints
+    gain: Floats
+    symmetric: bool
+
+    @property
+    def parts(self) -> int:
+        """Points besides the corners as which a belief is written."""
+        return int(self.points.shape[1]) if len(self.knots) else 1
+
+    @property
+    def entries(self) -> int:
+        """E."""
+        C = int(self.points.shape[1])
+        return C * self.parts + (C if self.parts == 1 or C > 2 else 0)
 
 
 class Scratch(NamedTuple):
@@ -212,11 +228,35 @@ def make_scratch(C: int) -> Scratch:
 
 
 @jit
+def nearest(points: Floats, gain: Floats, p: Floats) -> tuple[int, float]:
+    """The point, and how much of it fits into p, with the largest product of that and its ``gain``."""
+    G, C = points.shape
+    best, at, share = 0.0, 0, 0.0
+    for i in range(C, G):
+        most = 1.0
+        for c in range(C):
+            if points[i, c] * most > p[c]:
+                most = p[c] / points[i, c]
+                if most * gain[i] <= best:
+                    break
+        if most * gain[i] > best:
+            best, at, share = most * gain[i], i, most
+    return at, share
+
+
+@jit
 def locate(grid: SimplexGrid, s: Scratch) -> None:
     """Write ``s.belief`` as grid points ``s.at`` with ``s.weight``, and ``s.rest`` on the corners."""
     C = s.belief.shape[0]
     d = C - 1
     n = grid.knots.shape[0]
+    if n == 0:
+        if grid.symmetric:
+            s.belief[:] = np.sort(s.belief)[::-1]
+        s.at[0], s.weight[0] = nearest(grid.points, grid.gain, s.belief)
+        for c in range(C):
+            s.rest[c] = max(s.belief[c] - s.weight[0] * grid.points[s.at[0], c], 0.0)
+        return
     kept = 0.0
     for c in range(C):
         s.rest[c] = 0.0
@@ -283,14 +323,14 @@ def _leave_rest(grid: SimplexGrid, s: Scratch, kept: float) -> None:
 
 @jit
 def fill_chain(grid: SimplexGrid, channel: Floats, to: Ints, weight: Floats) -> None:
-    """Where a label of each type leads from each grid point; E is C Y, and C more if C > 2."""
+    """Where a label of each type leads from each point: ``parts`` points for every answer, then the corners, if any."""
     M, C, Y = channel.shape
-    G = grid.points.shape[0]
+    parts = C if grid.knots.shape[0] > 0 else 1
     s = make_scratch(C)
     for m in range(M):
-        for i in range(G):
+        for i in range(grid.points.shape[0]):
             for e in range(to.shape[2]):
-                to[m, i, e] = i
+                to[m, i, e] = i if e < Y * parts else grid.corner[e - Y * parts]
                 weight[m, i, e] = 0.0
             for y in range(Y):
                 prob = 0.0
@@ -302,83 +342,24 @@ def fill_chain(grid: SimplexGrid, channel: Floats, to: Ints, weight: Floats) -> 
                 for c in range(C):
                     s.belief[c] /= prob
                 locate(grid, s)
-                for v in range(C):
-                    to[m, i, y * C + v] = s.at[v]
-                    weight[m, i, y * C + v] = prob * s.weight[v]
-                if C > 2:
-                    for c in range(C):
-                        to[m, i, Y * C + c] = grid.corner[c]
-                        weight[m, i, Y * C + c] += prob * s.rest[c]
+                for v in range(parts):
+                    to[m, i, y * parts + v] = s.at[v]
+                    weight[m, i, y * parts + v] = prob * s.weight[v]
+                for e in range(Y * parts, to.shape[2]):
+                    weight[m, i, e] += prob * s.rest[e - Y * parts]
 
 
 @jit
 def place(grid: SimplexGrid, beliefs: Floats, members: Floats, mass: Floats) -> None:
-    """Add ``members`` tasks at each of the ``beliefs`` to the grid points around them."""
+    """Add ``members`` tasks at each of the ``beliefs`` to the points around them."""
     C = beliefs.shape[1]
+    parts = C if grid.knots.shape[0] > 0 else 1
     s = make_scratch(C)
     for g in range(beliefs.shape[0]):
         for c in range(C):
             s.belief[c] = beliefs[g, c]
         locate(grid, s)
-        for v in range(C):
+        for v in range(parts):
             mass[s.at[v]] += members[g] * s.weight[v]
-            if C > 2:
-                mass[grid.corner[v]] += members[g] * s.rest[v]
-
-
-@jit
-def nearest(points: Floats, gain: Floats, p: Floats) -> tuple[int, float]:
-    """The point, and how much of it fits into p, with the largest product of that and its ``gain``."""
-    G, C = points.shape
-    best, at, share = 0.0, 0, 0.0
-    for i in range(C, G):
-        most = 1.0
-        for c in range(C):
-            if points[i, c] * most > p[c]:
-                most = p[c] / points[i, c]
-                if most * gain[i] <= best:
-                    break
-        if most * gain[i] > best:
-            best, at, share = most * gain[i], i, most
-    return at, share
-
-
-@jit
-def fill_point_chain(points: Floats, gain: Floats, channel: Floats, symmetric: bool, to: Ints, weight: Floats) -> None:
-    """Entries of each row: a point for every answer, then the corners."""
-    M, C, Y = channel.shape
-    p = np.empty(C)
-    for m in range(M):
-        for i in range(points.shape[0]):
-            for c in range(C):
-                to[m, i, Y + c] = c
-                weight[m, i, Y + c] = 0.0
-            for y in range(Y):
-                to[m, i, y] = i
-                weight[m, i, y] = 0.0
-                chance = 0.0
-                for c in range(C):
-                    p[c] = points[i, c] * channel[m, c, y]
-                    chance += p[c]
-                if chance <= 0.0:
-                    continue
-                for c in range(C):
-                    p[c] /= chance
-                if symmetric:
-                    p = np.sort(p)[::-1].copy()
-                at, share = nearest(points, gain, p)
-                to[m, i, y] = at
-                weight[m, i, y] = chance * share
-                for c in range(C):
-                    weight[m, i, Y + c] += chance * max(p[c] - share * points[at, c], 0.0)
-
-
-@jit
-def place_at_points(points: Floats, gain: Floats, beliefs: Floats, members: Floats, mass: Floats) -> None:
-    """Add ``members`` tasks at each of the ``beliefs`` to a point and the corners."""
-    C = points.shape[1]
-    for g in range(beliefs.shape[0]):
-        at, share = nearest(points, gain, beliefs[g])
-        mass[at] += members[g] * share
-        for c in range(C):
-            mass[c] += members[g] * max(beliefs[g, c] - share * points[at, c], 0.0)
+        for c in range(C if parts == 1 or C > 2 else 0):
+            mass[grid.corner[c]] += members[g] * s.rest[c]

@@ -40,6 +40,7 @@ from nextlabel.kernels.events import (
     LABEL,
     ORDER,
     Timing,
+    answer_of,
     arrival_after,
     pop,
     push,
@@ -134,14 +135,10 @@ def draw_types(chance: Floats, first: Ints, arrivals: int, seed: int, replicatio
 def draw_truths(priors: Floats, seed: int, replication: int) -> Ints:
     """(K,) truths from the tasks' priors (K, C)."""
     key = stream_key(seed, replication, LABEL)
-    K, C = priors.shape
+    K = priors.shape[0]
     truth = np.empty(K, dtype=np.int64)
     for x in range(K):
-        u, c = uniform(key, x, 0), 0
-        while c < C - 1 and u >= priors[x, c]:
-            u -= priors[x, c]
-            c += 1
-        truth[x] = c
+        truth[x] = answer_of(priors[x], uniform(key, x, 0))
     return truth
 
 
@@ -212,11 +209,7 @@ def drawn_answer(world: CrowdWorld, campaign: CrowdCampaign, entry: int, key: np
     while k >= 0:
         order += 1
         k = history.earlier[k]
-    u, answer = uniform(key, x, order), 0
-    while answer < world.channels.shape[2] - 1 and u >= world.channels[m, world.truth[x], answer]:
-        u -= world.channels[m, world.truth[x], answer]
-        answer += 1
-    return answer
+    return answer_of(world.channels[m, world.truth[x]], uniform(key, x, order))
 
 
 @jit

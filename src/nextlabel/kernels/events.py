@@ -62,6 +62,16 @@ def uniform(key: np.uint64, i: int, j: int) -> float:
     return (float(bits >> _11) + 0.5) * (1.0 / 9007199254740992.0)
 
 
+@uncounted
+def answer_of(law: Floats, u: float) -> int:
+    """The answer that the uniform number u draws from its probabilities."""
+    j = 0
+    while j < law.shape[0] - 1 and u >= law[j]:
+        u -= law[j]
+        j += 1
+    return j
+
+
 #: Orders in which recorded labels come in.
 RANDOM, FILE, REVERSED = 0, 1, 2
 

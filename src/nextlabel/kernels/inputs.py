@@ -15,10 +15,6 @@ Steps        finite     --                whether there is a horizon; if not the
 --           mu         --                completion rate
 --           tau        (layers,)         time left
 --           h, r       (layers,)         length and arrival rate of the step into layer k
-StepWeights  weights    (2, W+1, layers,  quadrature of the step into layer k; first axis: 0 without arrivals, 1 with
-                        4)
---           decay      (2, W+1, layers)  e^{-qh}, likewise
---           start      (layers,)         first layer of the stencil of the step into layer k
 Edge         value      (B, R, states)    worth of the states on the edge, by arrivals left: 1, 2, .. and the last for
                                           all larger n
 --           labels     (B, R, states)    labels that they buy
@@ -99,14 +95,6 @@ class Steps(NamedTuple):
     tau: Floats
     h: Floats
     r: Floats
-
-
-class StepWeights(NamedTuple):
-    """Quadrature of the fourth-order sweep (``kernels.horizon``)."""
-
-    weights: Floats
-    decay: Floats
-    start: Ints
 
 
 class Edge(NamedTuple):

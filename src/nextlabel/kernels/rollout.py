@@ -74,6 +74,7 @@ from nextlabel.kernels.events import (
     TIE,
     RecordedLabels,
     Timing,
+    answer_of,
     arrival_after,
     arrivals_between,
     draw_recorded,
@@ -406,7 +407,7 @@ def play_events(
     Groups are left when the arrival after ``until`` is there, ranked tasks right after that one was served.
     """
     nodes = problem.level.shape[0]
-    J, timing = problem.child.shape[1], problem.timing
+    timing = problem.timing
     layers = policy.tau.shape[0]
     with_gap, timed = gap.price.shape[0] > 0, gap.timed.tau.shape[0] > 0
     replay, ranked = recorded.shape[0] > 0, run.ranked.shape[0] > 0
@@ -445,8 +446,9 @@ def play_events(
                     if timing.horizon < np.inf:
                         share = min(share, max(arrivals_between(now, timing), 1.0))
                 best = score_groups(
-                    policy, by_state, problem.level, problem.child, active, count, n, ell, layer, share, k_draw, scores
-                )
+                    policy, by_state, problem.level, problem.child, active, active, count, n, ell, layer, share, k_draw,
+                    scores,
+                )  # fmt: skip
                 chosen = -1
                 if best > -np.inf and best >= policy.price[ell]:
                     u = uniform(k_tie, ell, 0)
@@ -477,12 +479,7 @@ def play_events(
                 j = recorded[x, problem.level[i]]
             else:
                 u = uniform(k_label, x, problem.level[i])
-                if ranked:
-                    j = ranked_answer(own, x, i, problem.level[i], u)
-                else:
-                    while j < J - 1 and u >= problem.prob[i, j]:
-                        u -= problem.prob[i, j]
-                        j += 1
+                j = ranked_answer(own, x, i, problem.level[i], u) if ranked else answer_of(problem.prob[i], u)
             target = state[x] - nodes - i + problem.child[i, j]
         else:
             over = True

@@ -1,4 +1,4 @@
-"""Sweeps of one task at many prices side by side, arrival by arrival: without a deadline, or with slack time.
+"""Sweeps of one task at many prices side by side, arrival by arrival, whatever the deadline.
 
 Notation of ``no_delay``, for one class. A state is (i, w): belief node i, w labels in flight, number off[w] + i.
 
@@ -8,12 +8,16 @@ symbol    code       shape                   meaning
 n         n          --                      arrivals left
 lam       prices     (P,)                    a block of prices
 x_k       x          (layers,)               chance that a label in flight after the last arrival is lost
+tau_k     tau        (layers,)               time left, 0 = tau_0 < tau_1 ..; none without a horizon
 V, N      V, N       (2, states, layers * P) values and labels bought; prices of a layer side by side; slot n % 2
 --        value,     (R, states, P)          what the states on the edge are worth and buy, by arrivals left: 1, 2, ..
           labels                             and the last for all larger n
 --        start      (layers,)               first layer of the stencil of layer k
 --        arrived    (W + 1, layers, points) weights of M at the stencil: the first event is an arrival
 --        returned   (W + 1, layers, points) weights of E: the first event is a label that comes in
+--        weights    (2, W + 1, layers, 4)   with a horizon: quadrature of the step into layer k, 1 with arrivals and 0
+                                             when none is left
+--        decay      (2, W + 1, layers)      e^{-qh}, likewise
 ========= ========== ======================= ==============================================================
 
 With q = r + mu w, M = max{V(i,w,n-1), V(i,w+1,n-1) - lam} and E = sum_j p_j V(child_j, w-1, n):
@@ -24,11 +28,20 @@ Everything is triangular: n or w falls. Without a deadline there is one layer, x
 arrival V depends on the slack time y = tau - n / r, a martingale, through x = e^{-mu y}: layers are values of x, the
 same for all n, between which M and E are quadratic in x (docs/theory.md, section 8).
 
+With a horizon layers are times left, V(., tau = 0) = R, and one step of length h is, with G = r M + mu w E,
+
+    V_k = e^{-q h} V_{k-1} + int_0^h e^{-q (h-s)} G(s) ds.
+
+The integral of a cubic through four neighbouring layers is a weighted sum of four values. Stencils do not reach across
+a jump of the arrival rate. V(n-1,w) and the advantage A = V(n-1,w+1) - lam - V(n-1,w) are interpolated, not the max of
+them: where A changes sign inside a step its root is found and only the positive part is integrated.
+
 States on the edge (level + w = C, or w = W) are offered no label (``closed``: V is then a lower bound), or go on
 without delay and without a deadline, which makes V an upper bound (``fill_edges``).
 Guarantee: exact at x = 0 up to the edge; elsewhere the error of interpolating a function that is smooth in x but for
-kinks where an action changes; needs r > 2 mu. Cost: 8 + 4 J flops per state, arrival and price without a deadline,
-about a nanosecond; with layers about two each.
+kinks where an action changes; needs r > 2 mu. With a horizon the error is O(h^4) where V is smooth in time, O(h^3) at
+the few times where an action changes. Cost: 8 + 4 J flops per state, arrival and price without a deadline, about a
+nanosecond; with layers of slack time about two each, with layers of time about 30 flops each.
 
 The index of every state is the greatest price at which 'assign' is still optimal:
 
@@ -54,8 +67,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nextlabel.arrays import Bools, Floats, Ints
-from nextlabel.kernels.horizon import backward_horizon
-from nextlabel.kernels.inputs import TIED, TIED_VALUES, Edge, Grid, Lattices, Steps, StepWeights
+from nextlabel.kernels.inputs import TIED, TIED_VALUES, Edge, Grid, Lattices
 from nextlabel.kernels.jit import jit, uncounted
 from nextlabel.kernels.no_delay import EDGE_ROWS, fill_edge
 
@@ -70,6 +82,18 @@ class Stencils(NamedTuple):
     start: Ints
     arrived: Floats
     returned: Floats
+    tau: Floats
+    r: Floats
+    mu: float
+    weights: Floats
+    decay: Floats
+
+
+@jit
+def stencils(x: Floats, start: Ints, arrived: Floats, returned: Floats) -> Stencils:
+    """Those without a horizon."""
+    none = np.zeros(0)
+    return Stencils(x, start, arrived, returned, none, none, 0.0, np.zeros((2, 0, 0, 4)), np.zeros((2, 0, 0)))
 
 
 class Block(NamedTuple):
@@ -88,12 +112,12 @@ def no_deadline(r: float, mu: float, W: int) -> Stencils:
     for w in range(W + 1):
         q = r + mu * w
         arrived[w, 0, 0], returned[w, 0, 0] = r / q, mu * w / q
-    return Stencils(np.zeros(1), np.zeros(1, dtype=np.int64), arrived, returned)
+    return stencils(np.zeros(1), np.zeros(1, dtype=np.int64), arrived, returned)
 
 
-def prices_at_once(states: int, layers: int, most: int) -> int:
+def prices_at_once(states: int, layers: int, most: int, fewest: int = FEWEST) -> int:
     """Prices of a block that stays in the cache, not above ``most``."""
-    return min(max(BLOCK_BYTES // (32 * states * layers) // 8 * 8, FEWEST), MOST, most)
+    return min(max(BLOCK_BYTES // (32 * states * layers) // 8 * 8, fewest), MOST, most)
 
 
 @jit
@@ -154,6 +178,108 @@ def mix_layers(arrived: Floats, returned: Floats, start: Ints, M: Floats, E: Flo
             here[p] = a * A[p] + b * B[p] + c * C[p] + d * D[p] + e * E_[p] + f * F[p]
 
 
+GAUSS_AT = np.array([-0.8611363115940526, -0.3399810435848563, 0.3399810435848563, 0.8611363115940526])
+GAUSS_BY = np.array([0.3478548451374538, 0.6521451548625461, 0.6521451548625461, 0.3478548451374538])
+
+
+@jit
+def cubic(x: Floats, f: Floats, at: float) -> float:
+    """The cubic through (x_i, f_i), i = 0 .. 3, at one point."""
+    total = 0.0
+    for i in range(4):
+        term = f[i]
+        for j in range(4):
+            if j != i:
+                term *= (at - x[j]) / (x[i] - x[j])
+        total += term
+    return total
+
+
+@jit
+def positive_part(x: Floats, A: Floats, L: Floats, h: float, q: float, rising: bool) -> tuple[float, float]:
+    """int e^{-q(h-s)} A ds and the same of L over the part of [0, h] where A > 0; A has one root inside."""
+    lo, hi = 0.0, h
+    for _ in range(60):
+        mid = 0.5 * (lo + hi)
+        if (cubic(x, A, mid) > 0.0) == rising:
+            hi = mid
+        else:
+            lo = mid
+    a, b = (hi, h) if rising else (0.0, lo)
+    value, labels = 0.0, 0.0
+    for g in range(4):
+        s = 0.5 * (a + b) + 0.5 * (b - a) * GAUSS_AT[g]
+        by = 0.5 * (b - a) * GAUSS_BY[g] * np.exp(-q * (h - s))
+        value += by * cubic(x, A, s)
+        labels += by * cubic(x, L, s)
+    return value, labels
+
+
+@jit
+def next_row_in_time(
+    lattices: Lattices, grid: Grid, steps: Stencils, prices: Floats, n: int, closed: bool, block: Block
+) -> None:
+    """``next_row`` with a horizon."""
+    first, child, prob, off = lattices.first, lattices.child, lattices.prob[0], grid.off
+    P, kind, tau = prices.shape[0], 1 if n > 0 else 0, steps.tau
+    slot, size = min(max(n, 1), block.value.shape[0]) - 1, tau.shape[0] * P
+    V, N, V_last, N_last = block.V[n % 2], block.N[n % 2], block.V[1 - n % 2], block.N[1 - n % 2]
+    A, L, E, E_n = np.zeros(size), np.zeros(size), np.zeros(size), np.zeros(size)
+    x, advantage, labels = np.zeros(4), np.zeros(4), np.zeros(4)
+    for w in range(grid.W + 1):
+        o, up, down = off[w], off[w + 1], off[w - 1] if w > 0 else 0
+        whole = first[grid.C - w + 1]
+        open_ = first[grid.C - w] if w < grid.W else 0
+        inner = whole if closed or n == 0 else open_
+        by, fade, busy = steps.weights[kind, w], steps.decay[kind, w], steps.mu * w
+        for i in range(inner):
+            offered = i < open_ and n > 0
+            here, there, stay, stay_n = V[o + i], N[o + i], V_last[o + i], N_last[o + i]
+            if w > 0:
+                E[:], E_n[:] = 0.0, 0.0
+                add_children(child, prob, i, 1.0, V, down, size, E)
+                add_children(child, prob, i, 1.0, N, down, size, E_n)
+            if offered:
+                more, more_n = V_last[up + i], N_last[up + i]
+                for k in range(tau.shape[0]):
+                    for p in range(P):
+                        c = k * P + p
+                        A[c], L[c] = more[c] - prices[p] - stay[c], 1.0 + more_n[c] - stay_n[c]
+            here[:P], there[:P] = lattices.reward[0, i], 0.0
+            for k in range(1, tau.shape[0]):
+                j, rate, h = steps.start[k] * P, steps.r[k] * kind, tau[k] - tau[k - 1]
+                b0, b1, b2, b3, fall, now = by[k, 0], by[k, 1], by[k, 2], by[k, 3], fade[k], k * P
+                for p in range(P):  # without a branch, so that prices are taken side by side
+                    c0, c1, c2, c3 = j + p, j + P + p, j + 2 * P + p, j + 3 * P + p
+                    v, v_n = fall * here[now - P + p], fall * there[now - P + p]
+                    v, v_n = v + b0 * busy * E[c0], v_n + b0 * busy * E_n[c0]
+                    v, v_n = v + b0 * rate * stay[c0], v_n + b0 * rate * stay_n[c0]
+                    v, v_n = v + b1 * busy * E[c1], v_n + b1 * busy * E_n[c1]
+                    v, v_n = v + b1 * rate * stay[c1], v_n + b1 * rate * stay_n[c1]
+                    v, v_n = v + b2 * busy * E[c2], v_n + b2 * busy * E_n[c2]
+                    v, v_n = v + b2 * rate * stay[c2], v_n + b2 * rate * stay_n[c2]
+                    v, v_n = v + b3 * busy * E[c3], v_n + b3 * busy * E_n[c3]
+                    v, v_n = v + b3 * rate * stay[c3], v_n + b3 * rate * stay_n[c3]
+                    here[now + p], there[now + p] = v, v_n
+                for p in range(P if offered else 0):
+                    before, after = A[now - P + p], A[now + p]
+                    if before >= 0.0 and after >= 0.0:
+                        for g in range(4):
+                            here[now + p] += by[k, g] * rate * A[j + g * P + p]
+                            there[now + p] += by[k, g] * rate * L[j + g * P + p]
+                    elif before > 0.0 or after > 0.0:
+                        for g in range(4):
+                            q, c = steps.start[k] + g, j + g * P + p
+                            x[g], advantage[g], labels[g] = tau[q] - tau[k - 1], A[c], L[c]
+                        gain, gain_n = positive_part(x, advantage, labels, h, rate + busy, after > 0.0)
+                        here[now + p] += rate * gain
+                        there[now + p] += rate * gain_n
+        for s in range(o + inner, o + whole):
+            for k in range(tau.shape[0]):
+                for p in range(P):
+                    V[s, k * P + p], N[s, k * P + p] = block.value[slot, s, p], block.labels[slot, s, p]
+
+
 @jit
 def next_row(
     lattices: Lattices, grid: Grid, steps: Stencils, prices: Floats, n: int, closed: bool, block: Block
@@ -162,6 +288,9 @@ def next_row(
     first, child, prob = lattices.first, lattices.child, lattices.prob[0]
     C, W, off = grid.C, grid.W, grid.off
     P, J, layers = prices.shape[0], child.shape[1], steps.start.shape[0]
+    if steps.tau.shape[0] > 0:
+        next_row_in_time(lattices, grid, steps, prices, n, closed, block)
+        return
     if n == 0:
         last_row(lattices, grid, steps.x, P, block)
         return
@@ -278,16 +407,17 @@ def sweep_until(
 ) -> None:  # fmt: skip
     """out (3, P): V, N and n of a fresh task with U arrivals left, or with the first n at which V is ``enough``.
 
-    V grows with n towards a known limit.
+    V grows with n towards a limit; with all the time left, if there is a horizon.
     """
     out[2] = -1.0
+    end = (steps.start.shape[0] - 1) * prices.shape[0]
     for n in range(U + 1):
         next_row(lattices, grid, steps, prices, n, closed, block)
         settled = True
         for p in range(prices.shape[0]):
             if out[2, p] < 0.0:
-                if n == U or block.V[n % 2, 0, p] >= enough[p]:
-                    out[0, p], out[1, p], out[2, p] = block.V[n % 2, 0, p], block.N[n % 2, 0, p], n
+                if n == U or block.V[n % 2, 0, end + p] >= enough[p]:
+                    out[0, p], out[1, p], out[2, p] = block.V[n % 2, 0, end + p], block.N[n % 2, 0, end + p], n
                 else:
                     settled = False
         if settled:
@@ -303,24 +433,13 @@ class Brackets(NamedTuple):
 
 
 @jit
-def sweep(
-    lattices: Lattices, grid: Grid, steps: Steps, quadrature: StepWeights, lam: float, V: Floats, N: Floats
-) -> None:
+def sweep(lattices: Lattices, grid: Grid, steps: Stencils, lam: float, V: Floats, N: Floats) -> None:
     """V and N (rows, states, layers) of one class at one price for all arrivals; row n has n arrivals left."""
     rows, states, layers = V.shape
+    block, prices = new_block(states, layers, 1), np.full((max(rows - 1, 1), 1), lam)
+    fill_edges(lattices, grid, prices[0], block)
     no = layers < 1  # a literal False would have the sweeps compiled once more
-    if layers > 1:
-        edge = Edge(np.zeros((1, EDGE_ROWS + 1, states)), np.zeros((1, EDGE_ROWS + 1, states)))
-        fill_edge(lattices, grid, lam, edge)
-        backward_horizon(lattices, grid, steps, quadrature, np.full(rows - 1, lam), no, edge, V, N)
-    else:
-        block, prices, always = (
-            new_block(states, 1, 1),
-            np.full((max(rows - 1, 1), 1), lam),
-            no_deadline(steps.r[0], steps.mu, grid.W),
-        )
-        fill_edges(lattices, grid, prices[0], block)
-        sweep_rows(lattices, grid, always, prices, np.arange(rows), no, block, V, N)
+    sweep_rows(lattices, grid, steps, prices, np.arange(rows), no, block, V, N)
 
 
 @jit
@@ -351,29 +470,6 @@ def judge(lam: float, g: float, slope: float, m: int, s: int, k: int, out: Brack
 
 
 @jit
-def narrow_over_time(
-    lattices: Lattices, grid: Grid, steps: Steps, quadrature: StepWeights, prices: Floats, at: Ints, V: Floats,
-    N: Floats, out: Brackets,
-) -> None:  # fmt: skip
-    """Sweep at each of the falling ``prices`` and narrow the brackets.
-
-    Falling, so that the first price at which 'assign' is optimal is the greatest one tried.
-
-    V and N (rows, states, layers) are work. Row m of lo and hi (knots, states, layers) is about ``at[m]`` arrivals
-    left, which row at[m] - 1 of V decides.
-    """
-    pairs = offered(lattices.first, grid)
-    for lam in prices:
-        sweep(lattices, grid, steps, quadrature, lam, V, N)
-        for m in range(at.shape[0]):
-            n = at[m] - 1
-            for s, u in pairs:
-                for k in range(V.shape[2]):
-                    if out.lo[m, s, k] < lam < out.hi[m, s, k]:
-                        judge(lam, V[n, u, k] - lam - V[n, s, k], N[n, s, k] - 1.0 - N[n, u, k], m, s, k, out)
-
-
-@jit
 def count_from(falling: Floats, bound: float) -> int:
     """How many of the falling numbers are not below ``bound``."""
     low, high = 0, falling.shape[0]
@@ -390,9 +486,11 @@ def count_from(falling: Floats, bound: float) -> int:
 def narrow(
     lattices: Lattices, grid: Grid, steps: Stencils, prices: Floats, at: Ints, block: Block, out: Brackets
 ) -> None:
-    """The same without a horizon, or with layers of slack time, a block of prices side by side (``kernels.sweep``).
+    """Sweep at each of the falling ``prices`` and narrow the brackets, a block of prices side by side.
 
-    With slack time y row m is for a time left of y + (at[m] - 1) / r.
+    Falling, so that the first price at which 'assign' is optimal is the greatest one tried. Row m of the brackets is
+    about ``at[m]`` arrivals left, which V with one less decides; with slack time y, for a time left of
+    y + (at[m] - 1) / r.
     """
     pairs = offered(lattices.first, grid)
     P, layers = block.value.shape[2], steps.x.shape[0]
@@ -470,9 +568,8 @@ def rule_out(
 
 @jit
 def count_reopenings(
-    lattices: Lattices, grid: Grid, steps: Steps, quadrature: StepWeights, prices: Floats, V: Floats, N: Floats,
-    closed: Bools, where: Ints,
-) -> int:  # fmt: skip
+    lattices: Lattices, grid: Grid, steps: Stencils, prices: Floats, V: Floats, N: Floats, closed: Bools, where: Ints
+) -> int:
     """How often a state that waits at a lower price assigns at a higher one; prices rise; 0 if indexable on the grid.
 
     ``closed`` (rows, states, layers) starts False; where[0..3] gets (n - 1, state, layer, price number) of the first.
@@ -482,7 +579,7 @@ def count_reopenings(
     found = 0
     for p in range(prices.shape[0]):
         lam = prices[p]
-        sweep(lattices, grid, steps, quadrature, lam, V, N)
+        sweep(lattices, grid, steps, lam, V, N)
         for n in range(rows):
             for w in range(W):
                 # Only states whose look-ahead of n + 1 labels stays off the edge: there V is the model's own.

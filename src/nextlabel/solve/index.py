@@ -439,9 +439,8 @@ def check_indexability(
         grid = work.top * np.linspace(0.0, 1.0, prices + 1)[1:] ** 2
         shape = (rows, work.states, line.layers)
         where = np.zeros(4, dtype=np.int64)
-        found = work.call(
-            count_reopenings, grid, np.zeros(shape), np.zeros(shape), np.zeros(shape, dtype=np.bool_), where
-        )
+        V, N, closed = np.zeros(shape), np.zeros(shape), np.zeros(shape, dtype=np.bool_)
+        found = count_reopenings(work.stack, work.grid, work.steps, grid, V, N, closed, where)
         if found and first is None:
             n, s, k, p = (int(x) for x in where)
             w = int(np.searchsorted(work.off, s, side="right")) - 1

@@ -29,11 +29,9 @@ layer of slack time (``kernels.sweep``); about as many for the proof.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from math import exp, inf
-from typing import Any
 
 import numpy as np
 from scipy.special import gammaincinv
@@ -42,32 +40,24 @@ from nextlabel.arrays import Bools, Floats, Ints
 from nextlabel.kernels.inputs import make_grid
 from nextlabel.kernels.no_delay import limit_indices
 from nextlabel.kernels.sweep import (
+    FEWEST,
     Block,
     Brackets,
     Openings,
     Stencils,
     fill_edges,
     narrow,
-    narrow_over_time,
     new_block,
     next_row,
-    no_deadline,
     prices_at_once,
     rule_out,
+    stencils,
     sweep,
 )
 from nextlabel.problem.problem import Problem
 from nextlabel.problem.tasks import TaskClass, stack_classes
 from nextlabel.solve.progress import Progress
-from nextlabel.solve.truncation import (
-    NO_STEPS,
-    Cut,
-    Timeline,
-    differences,
-    halve_steps,
-    make_timeline,
-    step_weights,
-)
+from nextlabel.solve.truncation import Cut, Timeline, differences, halve_steps, make_stencils, make_timeline
 
 #: State updates that a proof may cost; prices of its first pass; parts into which an open interval is cut.
 PROOF_WORK = 4_000_000
@@ -140,13 +130,7 @@ class IndexWork:
         self.grid = make_grid(self.stack.first, cut.cap, cut.flight)
         self.off, self.states = self.grid.off, self.grid.states
         self.top = 1.001 * float(self.stack.spread[0])
-        self.weights = step_weights(problem, line, cut.flight) if line.finite else NO_STEPS
-        self.steps = no_deadline(line.r[0], problem.completion_rate, cut.flight)
-
-    def call(self, kernel: Callable[..., Any], *rest: Any) -> Any:
-        """Call an index kernel: the class's arrays come first, then what this call brings."""
-        steps = self.line.steps(self.problem.completion_rate)
-        return kernel(self.stack, self.grid, steps, self.weights, *rest)
+        self.steps = make_stencils(problem, line, cut.flight)
 
     def roots(self, at: Ints, tolerance: float, progress: Progress | None) -> tuple[Floats, bool]:
         """Greatest roots for n in ``at`` (rising), and whether it is proved that no greater one was missed."""
@@ -215,15 +199,12 @@ class IndexWork:
 
     def _sweep(self, prices: Floats, at: Ints, out: Brackets) -> None:
         """Sweeps at these falling prices, on one thread."""
-        if self.line.finite:
-            shape = (int(at[-1]), *out.lo.shape[1:])
-            self.call(narrow_over_time, prices, at, np.zeros(shape), np.zeros(shape), out)
-        else:
-            narrow(self.stack, self.grid, self.steps, prices, at, self.block(prices), out)
+        narrow(self.stack, self.grid, self.steps, prices, at, self.block(prices), out)
 
     def block(self, prices: Floats) -> Block:
         """Work space for sweeps at these prices, as many at once as the cache allows."""
-        return new_block(self.states, self.layers, prices_at_once(self.states, self.layers, len(prices)))
+        fewest = 1 if self.line.finite else FEWEST
+        return new_block(self.states, self.layers, prices_at_once(self.states, self.layers, len(prices), fewest))
 
     def look_above(self, at: Ints, root: Floats, tolerance: float) -> tuple[Floats, bool]:
         """Greater roots that were missed, and whether there are no others (``proof``)."""
@@ -232,7 +213,7 @@ class IndexWork:
     def advantages(self, rows: int, lam: float) -> Floats:
         """V(w+1) - V(w) with n - 1 arrivals left, at one price."""
         V, N = np.zeros((2, rows, self.states, self.line.layers))
-        self.call(sweep, lam, V, N)
+        sweep(self.stack, self.grid, self.steps, lam, V, N)
         A = differences(np.moveaxis(V, 1, 2), self.stack.first, self.grid)
         return np.moveaxis(A, 2, 1)
 
@@ -352,7 +333,8 @@ def slack_steps(problem: Problem, flight: int, x: Floats) -> Stencils:
         mean = x[:, None] ** power * q / (q - power * mu)
         arrived[w] = r / q * np.einsum("kgj,kj->kg", through, mean * np.exp(-power * mu / r))
         returned[w] = mu * w / q * np.einsum("kgj,kj->kg", through, mean)
-    return Stencils(x, start.astype(np.int64), arrived, returned)
+    found: Stencils = stencils(x, start.astype(np.int64), arrived, returned)
+    return found
 
 
 class SlackTimeWork(IndexWork):

@@ -24,14 +24,13 @@ from typing import TypeVar
 import numpy as np
 
 from nextlabel.arrays import Floats
-from nextlabel.kernels.horizon import backward_horizon
 from nextlabel.kernels.inputs import Edge, Grid, Lattices, make_grid
 from nextlabel.kernels.no_delay import EDGE_ROWS, fill_edge, no_delay
-from nextlabel.kernels.sweep import fill_edges, new_block, no_deadline, sweep_until
+from nextlabel.kernels.sweep import fill_edges, new_block, sweep_until
 from nextlabel.problem.problem import Problem
 from nextlabel.problem.tasks import TaskClass, counts_of, many_lattices, stack_classes
 from nextlabel.solve.progress import Progress
-from nextlabel.solve.truncation import SETTLED, Cut, Timeline, late_tail, step_weights
+from nextlabel.solve.truncation import SETTLED, Cut, Timeline, late_tail, make_stencils
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -91,8 +90,7 @@ class RelaxedProblem:
         self.forbid = forbid
         self.swept = 0
         self._tail = late_tail(problem, cut.depth)
-        self._steps = timeline.steps(problem.completion_rate)
-        self._weights = step_weights(problem, timeline, cut.flight) if timeline.finite else None
+        self._steps = make_stencils(problem, timeline, cut.flight)
         self._pieces = chunks(problem.classes)
         # A single chunk keeps its lattices from price to price; many would not fit and are made again.
         self._kept = stack_classes(problem.classes, cut.depth, problem.budget) if len(self._pieces) == 1 else None
@@ -130,24 +128,12 @@ class RelaxedProblem:
     def _sweep(self, stack: Lattices, b: int, prices: Floats, limit: Floats) -> Floats:
         """(2, P) value and labels of one class; without a horizon the value grows with the arrivals to its limit."""
         self.swept += 1
-        line = self.timeline
-        one = stack.one(b)
+        one, line = stack.one(b), self.timeline
         grid = make_grid(stack.first, self.cut.cap, self.cut.flight)
-        if self._weights is not None:
-            V, N = np.empty((2, 2, grid.states, line.layers))
-            found = np.empty((2, len(prices)))
-            for p, lam in enumerate(prices):
-                paid, edge = np.full(line.arrivals, lam), no_delay_edge(one, grid, float(lam))
-                backward_horizon(one, grid, self._steps, self._weights, paid, self.forbid, edge, V, N)
-                found[:, p] = V[line.arrivals % 2, 0, -1], N[line.arrivals % 2, 0, -1]
-            return found
-        block, out = new_block(grid.states, 1, len(prices)), np.empty((3, len(prices)))
+        block, out = new_block(grid.states, line.layers, len(prices)), np.empty((3, len(prices)))
         if not self.forbid:
             fill_edges(one, grid, prices, block)
-        sweep_until(
-            one, grid, no_deadline(line.r[0], self.problem.completion_rate, grid.W), prices, line.arrivals,
-            limit - SETTLED, self.forbid, block, out,
-        )  # fmt: skip
+        sweep_until(one, grid, self._steps, prices, line.arrivals, limit - SETTLED, self.forbid, block, out)
         # A sweep that stopped early is within SETTLED of its limit from below; the limit is the side to be on.
         out[0] = np.where(out[2] < line.arrivals, limit, out[0])
         return out[:2]

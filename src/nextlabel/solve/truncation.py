@@ -33,8 +33,9 @@ from nextlabel.arrays import Floats, Ints
 from nextlabel.beliefs.lattice import level_of
 from nextlabel.beliefs.simplex import deepest
 from nextlabel.errors import ProblemError
-from nextlabel.kernels.inputs import Grid, Steps, StepWeights
+from nextlabel.kernels.inputs import Grid, Steps
 from nextlabel.kernels.no_delay import EDGE_ROWS, no_delay
+from nextlabel.kernels.sweep import Stencils, no_deadline
 from nextlabel.problem.problem import Problem
 from nextlabel.problem.tasks import stack_classes, whole
 
@@ -243,10 +244,6 @@ def _layers(problem: Problem, pieces: Ints, spacing: str) -> Timeline:
     return Timeline(True, swept_arrivals(problem)[0], at, h, np.append(r[0], r), pieces, spacing)
 
 
-#: For an infinite horizon, which has no steps.
-NO_STEPS = StepWeights(np.zeros((2, 1, 1, 4)), np.zeros((2, 1, 1)), np.zeros(1, dtype=np.int64))
-
-
 def _spaced(length: float, m: int, spacing: str, rate: float) -> Floats:
     """m + 1 times from 0 to ``length``."""
     if spacing == "even" or rate * length <= STIFF:
@@ -270,8 +267,12 @@ def expected_given(left: Floats | int, mean: Floats | float) -> Floats:
     return np.asarray(few + np.where(n >= 1, n * pdtrc(np.maximum(n - 1, 0), mean), 0.0), dtype=np.float64)
 
 
-def step_weights(problem: Problem, line: Timeline, flight: int) -> StepWeights:
+def make_stencils(problem: Problem, line: Timeline, flight: int) -> Stencils:
     """Weights of int_0^h e^{-q(h-s)} G(s) ds on four-point stencils, for every in-flight number, with and without r."""
+    mu = problem.completion_rate
+    if not line.finite:
+        always: Stencils = no_deadline(line.r[0], mu, flight)
+        return always
     k = np.arange(1, line.layers)
     last = np.repeat(np.cumsum(line.pieces), line.pieces)
     start = np.append(0, np.clip(k - 2, last - np.repeat(line.pieces, line.pieces), last - 3))
@@ -282,14 +283,16 @@ def step_weights(problem: Problem, line: Timeline, flight: int) -> StepWeights:
     x = line.tau[start[k][:, None] + np.arange(4)] - line.tau[k - 1][:, None]
     for arrivals in range(2):
         for w in range(flight + 1):
-            q = arrivals * line.r[k] + problem.completion_rate * w
+            q = arrivals * line.r[k] + mu * w
             # Only the last REACH / q of a long step counts; all points go there.
             span = np.minimum(h, REACH / np.maximum(q, 1e-300))
             s = (h - span)[:, None] + 0.5 * span[:, None] * (1.0 + at)
             density = np.exp(-q[:, None] * (h[:, None] - s)) * by * 0.5 * span[:, None]
             weights[arrivals, w, 1:] = np.einsum("kg,kgi->ki", density, _lagrange(s, x))
             decay[arrivals, w, 1:] = np.exp(-q * h)
-    return StepWeights(weights, decay, start.astype(np.int64))
+    none = np.zeros((flight + 1, 1, 1))
+    start = start.astype(np.int64)
+    return Stencils(np.zeros(line.layers), start, none, none, line.tau, line.r, mu, weights, decay)
 
 
 def _lagrange(s: Floats, x: Floats) -> Floats:

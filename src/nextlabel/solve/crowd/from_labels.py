@@ -43,12 +43,12 @@ from nextlabel.crowd.prior import CrowdPrior
 from nextlabel.errors import InputError
 from nextlabel.files.labels import Gold, LabelTable, as_label_table, read_gold
 from nextlabel.files.tables import Frame
-from nextlabel.kernels.crowd_grid import Chain, SimplexGrid, fill_chain, place
+from nextlabel.kernels.crowd_grid import Chain, SimplexGrid, place
 from nextlabel.problem.tasks import whole
 from nextlabel.solve.crowd.cutting_planes import Limits
 from nextlabel.solve.crowd.posterior import CrowdPosterior, DrawnCrowd
 from nextlabel.solve.crowd.relaxation import solve_interior
-from nextlabel.solve.crowd.single_task import SingleTask, make_grid
+from nextlabel.solve.crowd.single_task import SingleTask, chain_of, make_grid
 from nextlabel.solve.progress import Progress
 
 #: Crowds that are drawn, and how sure the limit of the mean of their bounds is.
@@ -239,7 +239,7 @@ def _solved(grid: SimplexGrid, mass: Floats, channel: Floats, N: Floats, U: floa
     merged = np.zeros((len(kinds), C, C))
     np.add.at(merged, kind, N[order, None, None] * channel[order])
     merged /= supply[:, None, None]
-    chain = Chain(*_chain(grid, merged), stop)
+    chain = Chain(*chain_of(grid, merged), stop)
     task = SingleTask(grid, merged, chain, np.ones(len(stop)), mass)
     solved = solve_interior(task, Limits(U, supply, np.zeros(len(supply))), TOLERANCE)
     return np.asarray(np.maximum(_convex(grid.points[:, 1], solved.V) if C == 2 else solved.V, stop))
@@ -257,17 +257,9 @@ def _convex(x: Floats, V: Floats) -> Floats:
     return np.asarray(np.interp(x, x[kept], V[kept]))
 
 
-def _chain(grid: SimplexGrid, channel: Floats) -> tuple[Any, Floats]:
-    M, C = channel.shape[:2]
-    shape = M, len(grid.points), C * C + (C if C > 2 else 0)
-    to, weight = np.zeros(shape, dtype=np.int64), np.zeros(shape)
-    fill_chain(grid, np.ascontiguousarray(channel), to, weight)
-    return to, weight
-
-
 def _least(grid: SimplexGrid, V: Floats, channel: Floats) -> Floats:
     """(R, M) the least price of a label of each channel under each V."""
-    to, weight = _chain(grid, channel)
+    to, weight = chain_of(grid, channel)
     return np.asarray([np.maximum(np.einsum("mie,mie->mi", weight, v[to]) - v, 0.0).max(axis=1) for v in V]) + ROUNDING
 
 

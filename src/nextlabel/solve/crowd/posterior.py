@@ -1,4 +1,4 @@
-"""Whole crowds drawn independently from their posterior: one chain for each (``kernels.crowd_posterior``).
+"""Whole crowds drawn independently from their posterior: one chain for each (``kernels.crowd_gibbs``).
 
 ======== ========== ============ ==================================================================
 symbol   code       shape        meaning
@@ -28,7 +28,7 @@ from nextlabel.arrays import Bools, Floats, Ints
 from nextlabel.crowd.fit import CrowdLabels
 from nextlabel.crowd.prior import CrowdPrior
 from nextlabel.kernels.crowd_fit import by_task
-from nextlabel.kernels.crowd_posterior import draw_posterior
+from nextlabel.kernels.crowd_gibbs import DrawnTasks, draw_posterior
 
 #: Labels, and tasks without one, that a chain looks at; label updates of a chain, and its sweeps at least and at most.
 MOST_LABELS, MOST_BARE, UPDATES, FEWEST, MOST = 20_000, 1000, 200_000, 50, 400
@@ -86,15 +86,14 @@ class CrowdPosterior:
         gold, tilt = self._gold[tasks], self._tilt[tasks]
         votes = code[first[:-1] + (chance.random(len(tasks)) * many).astype(np.int64)] % C
         truth = np.where(gold >= 0, gold, votes.astype(np.int64))
+        drawn = DrawnTasks(first, code, gold, tilt, np.full(len(tasks), -1))
         pseudo, hold = self._prior.pseudo.copy(), self._prior.hold
         channels, share = np.empty((self._workers + strangers, C, C)), np.empty(C)
         sweeps = min(max(UPDATES // max(len(code), 1), FEWEST), MOST) // BLOCKS
         for _ in range(BLOCKS):
             truth = self._exchanged(first, code, gold, truth, pseudo, chance)
-            draw_posterior(
-                first, code, gold, tilt, pseudo, min(hold, HOLD) if hold < math.inf else hold, self._prior.share,
-                truth, sweeps, chance, channels, share,
-            )  # fmt: skip
+            held = min(hold, HOLD) if hold < math.inf else hold
+            draw_posterior(drawn, pseudo, held, self._prior.share, truth, sweeps, chance, channels, share)
         log = np.log(channels)[code // C, :, code % C]
         odds = tilt + np.log(share)
         for c in range(C):

@@ -47,9 +47,7 @@ from nextlabel.kernels.crowd_grid import (
     SimplexGrid,
     excess,
     fill_chain,
-    fill_point_chain,
     place,
-    place_at_points,
     push,
     solve_values,
 )
@@ -92,7 +90,7 @@ def grid_of(answers: int, knots: Floats) -> SimplexGrid:
     tails = np.concatenate([np.ones((len(x), 1)), x, np.zeros((len(x), 1))], axis=1)
     points = np.ascontiguousarray(tails[:, :-1] - tails[:, 1:])
     corner = np.array([int(np.flatnonzero(points[:, c] == 1.0)[0]) for c in range(answers)], dtype=np.int64)
-    return SimplexGrid(np.ascontiguousarray(knots), points, corner, choose)
+    return SimplexGrid(np.ascontiguousarray(knots), points, corner, choose, np.empty(0), False)
 
 
 def reachable_odds(beliefs: Floats, channel: Floats, most: int) -> Floats:
@@ -219,15 +217,33 @@ def make_single_task(
     beliefs: Floats, members: Floats, channel: Floats, rewards: Rewards, points: int | None
 ) -> SingleTask:
     """The chain for tasks at these beliefs."""
-    share = np.ascontiguousarray(members / members.sum())
-    grid = _grid(beliefs, channel, points, len(rewards.utilities))
-    chain, ceiling = _chain(grid, channel, rewards.utilities)
-    G = len(grid.points)
-    mass = np.zeros(len(chain.stop))
-    for b in range(len(rewards.utilities)):
+    return _task(_grid(beliefs, channel, points, len(rewards.utilities)), beliefs, members, channel, rewards)
+
+
+def _task(grid: SimplexGrid, beliefs: Floats, members: Floats, channel: Floats, rewards: Rewards) -> SingleTask:
+    """The chain on these points, once for every reward."""
+    share, utilities = np.ascontiguousarray(members / members.sum()), rewards.utilities
+    law, B = grid.points, len(utilities)
+    G = len(law)
+    to, weight = chain_of(grid, channel)
+    if B > 1:
+        to = np.concatenate([to + b * G for b in range(B)], axis=1)
+        weight = np.concatenate([weight] * B, axis=1)
+    stop = np.concatenate([(law[:, None, :] * u).sum(axis=2).max(axis=1) for u in utilities])
+    ceiling = np.concatenate([(law * u.max(axis=0)).sum(axis=1) for u in utilities])
+    mass = np.zeros(B * G)
+    for b in range(B):
         here = rewards.of == b
         place(grid, np.ascontiguousarray(beliefs[here]), share[here], mass[b * G : (b + 1) * G])
-    return SingleTask(grid, channel, chain, ceiling, mass)
+    return SingleTask(grid, channel, Chain(to, weight, np.ascontiguousarray(stop)), ceiling, mass)
+
+
+def chain_of(grid: SimplexGrid, channel: Floats) -> tuple[Ints, Floats]:
+    """Where labels of each type lead from each point, and with which probability."""
+    shape = len(channel), len(grid.points), grid.entries
+    to, weight = np.zeros(shape, dtype=np.int64), np.zeros(shape)
+    fill_chain(grid, np.ascontiguousarray(channel), to, weight)
+    return to, weight
 
 
 def _grid(beliefs: Floats, channel: Floats, points: int | None, blocks: int) -> SimplexGrid:
@@ -236,19 +252,6 @@ def _grid(beliefs: Floats, channel: Floats, points: int | None, blocks: int) -> 
     entries = max(M, 1) * blocks * (C * C + (C if C > 2 else 0))
     wanted = min(wanted, max(LARGEST_CHAIN // entries, 50))
     return make_grid(C, wanted, reachable_odds(beliefs, channel, 2 * knots_of(C, wanted) // 3))
-
-
-def _chain(grid: SimplexGrid, channel: Floats, utilities: tuple[Floats, ...]) -> tuple[Chain, Floats]:
-    M, C = channel.shape[0], grid.points.shape[1]
-    G, B, E = len(grid.points), len(utilities), C * C + (C if C > 2 else 0)
-    to, weight = np.zeros((M, G, E), dtype=np.int64), np.zeros((M, G, E))
-    fill_chain(grid, channel, to, weight)
-    if B > 1:
-        to = np.concatenate([to + b * G for b in range(B)], axis=1)
-        weight = np.concatenate([weight] * B, axis=1)
-    stop = np.concatenate([(grid.points[:, None, :] * u).sum(axis=2).max(axis=1) for u in utilities])
-    ceiling = np.concatenate([(grid.points * u.max(axis=0)).sum(axis=1) for u in utilities])
-    return Chain(to, weight, np.ascontiguousarray(stop)), ceiling
 
 
 #: Points at most, unless told otherwise, and comparisons of beliefs with points, about.
@@ -268,18 +271,11 @@ def make_reachable_task(
     symmetric = is_symmetric(channel, utility, beliefs)
     most = int(min(points or REACHABLE_POINTS, np.sqrt(COMPARISONS / (max(len(channel), 1) * C))))
     reached = reachable_beliefs(beliefs, members, channel, most, symmetric=symmetric)
-    law = np.concatenate([np.eye(C), reached])
-    stop = (law[:, None, :] * utility).sum(axis=2).max(axis=1)
-    ceiling = (law * utility.max(axis=0)).sum(axis=1)
-    gain = np.sqrt(np.maximum(ceiling - stop, 0.0))
-    to = np.zeros((len(channel), len(law), 2 * C), dtype=np.int64)
-    weight = np.zeros(to.shape)
-    fill_point_chain(law, gain, channel, symmetric, to, weight)
-    mass = np.zeros(len(law))
-    place_at_points(law, gain, np.ascontiguousarray(beliefs), np.ascontiguousarray(members / members.sum()), mass)
-    none = np.zeros((0, 0), dtype=np.int64)
-    grid = SimplexGrid(np.empty(0), law, np.arange(C, dtype=np.int64), none)
-    return SingleTask(grid, channel, Chain(to, weight, stop), ceiling, mass)
+    law, none = np.concatenate([np.eye(C), reached]), np.zeros((0, 0), dtype=np.int64)
+    now = (law[:, None, :] * utility).sum(axis=2).max(axis=1)
+    gain = np.sqrt(np.maximum((law * utility.max(axis=0)).sum(axis=1) - now, 0.0))
+    grid = SimplexGrid(np.empty(0), law, np.arange(C, dtype=np.int64), none, gain, symmetric)
+    return _task(grid, beliefs, members, channel, rewards)
 
 
 def is_symmetric(channel: Floats, utility: Floats, beliefs: Floats) -> bool:

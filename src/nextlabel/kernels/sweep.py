@@ -281,6 +281,26 @@ def next_row_in_time(
 
 
 @jit
+def pass_row(
+    child: Ints, prob: Floats, o: int, up: int, down: int, open_: int, x: float, y: float, price: Floats,
+    V_last: Floats, N_last: Floats, V: Floats, N: Floats,
+) -> None:  # fmt: skip
+    """``next_row`` of the states with w labels in flight that are offered one, of two answers, without layers."""
+    P = price.shape[0]
+    for i in range(open_):
+        s, u, c, d = o + i, up + i, down + child[i, 0], down + child[i, 1]
+        if o == 0:  # nothing in flight
+            c = d = 0
+        y_c, y_d = y * prob[i, 0], y * prob[i, 1]
+        for p in range(P):
+            bought = V_last[u, p] - price[p]
+            waits = V_last[s, p]
+            takes = bought >= waits
+            V[s, p] = x * (bought if takes else waits) + y_c * V[c, p] + y_d * V[d, p]
+            N[s, p] = x * (1.0 + N_last[u, p] if takes else N_last[s, p]) + y_c * N[c, p] + y_d * N[d, p]
+
+
+@jit
 def next_row(
     lattices: Lattices, grid: Grid, steps: Stencils, prices: Floats, n: int, closed: bool, block: Block
 ) -> None:
@@ -309,23 +329,16 @@ def next_row(
         whole = first[C - w + 1]
         open_ = first[C - w] if w < W else 0
         arrived, returned = steps.arrived[w], steps.returned[w]
-        for i in range(whole if closed else open_):
+        done = open_ if layers == 1 and J == 2 else 0
+        if done > 0:
+            pass_row(child, prob, o, up, down, open_, arrived[0, 0], returned[0, 0], price, V_last, N_last, V, N)
+        for i in range(done, whole if closed else open_):
             offered = i < open_
             s, u = o + i, up + i if offered else o + i
             V_s, V_u, N_s, N_u, to_V, to_N = V_last[s], V_last[u], N_last[s], N_last[u], V[s], N[s]
             x, y = arrived[0, 0], returned[0, 0]
             if layers > 1:
                 to_V, to_N, x = M, M_n, 1.0
-            if layers == 1 and offered and w > 0 and J == 2:  # the common case in one pass
-                y_c, y_d = y * prob[i, 0], y * prob[i, 1]
-                c, d = down + child[i, 0], down + child[i, 1]
-                V_c, V_d, N_c, N_d = V[c], V[d], N[c], N[d]
-                for p in range(P):
-                    bought = V_u[p] - price[p]
-                    takes = bought >= V_s[p]
-                    to_V[p] = x * (bought if takes else V_s[p]) + y_c * V_c[p] + y_d * V_d[p]
-                    to_N[p] = x * (1.0 + N_u[p] if takes else N_s[p]) + y_c * N_c[p] + y_d * N_d[p]
-                continue
             for p in range(size):
                 bought = V_u[p] - price[p]
                 takes = offered and bought >= V_s[p]

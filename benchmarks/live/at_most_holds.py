@@ -140,7 +140,7 @@ class Game:
         )
         channels = np.repeat((1.0 - accuracy) / (C - 1), C * C).reshape(-1, C, C)
         channels[:, range(C), range(C)] = accuracy[:, None]
-        odds = crowd.tilt.copy()
+        odds = crowd.prior_offset.copy()
         np.add.at(odds, crowd.answers.task, np.log(channels[crowd.answers.worker, :, crowd.answers.answer]))
         beliefs = np.exp(odds - odds.max(axis=1, keepdims=True))[crowd.gold < 0]
         beliefs /= beliefs.sum(axis=1, keepdims=True)

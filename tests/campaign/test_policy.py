@@ -88,20 +88,20 @@ def test_the_log_replayed_through_the_simulators_kernels_makes_the_same_choices(
     starts = (0, setting.views[0].nodes)
 
     state: list[TaskState] = []
-    klass: list[int] = []
+    class_id: list[int] = []
     where: dict[str, int] = {}
     worked: dict[str, set[int]] = {}
     given = out = spent = choices = 0
     for event in campaign_service.store.events(id, 0, 10**6):
         data = event.data
         if event.kind == "tasks_added":
-            klass += [c for _, _, c in data["tasks"]]
+            class_id += [c for _, _, c in data["tasks"]]
             state += [TaskState(0, 0)] * len(data["tasks"])
         elif event.kind == "leased":
             mine = worked.setdefault(data["worker"], set())
             count = np.zeros(tables.static.shape[0] * nodes, dtype=np.int64)
             free = np.zeros_like(count)
-            for x, (s, c) in enumerate(zip(state, klass, strict=True)):
+            for x, (s, c) in enumerate(zip(state, class_id, strict=True)):
                 if s.w < tables.static.shape[0] - (tables.mode != BY_LEVELS):
                     count[s.w * nodes + starts[c] + s.node] += 1
                     free[s.w * nodes + starts[c] + s.node] += x not in mine
@@ -117,7 +117,7 @@ def test_the_log_replayed_through_the_simulators_kernels_makes_the_same_choices(
                 given,
             )
             c, node, w = data["state"]
-            assert state[data["task"]] == (node, w) and klass[data["task"]] == c
+            assert state[data["task"]] == (node, w) and class_id[data["task"]] == c
             assert data["task"] not in mine
             assert w * nodes + starts[c] + node == expected
             mine.add(data["task"])

@@ -504,7 +504,7 @@ class Commands:
         if row.config.knows_workers:
             return self.crowd_snapshot().beliefs[: row.tasks]
         tasks, n = state.pool.tasks, row.tasks
-        columns = (tasks.klass[:n], tasks.node[:n], tasks.labels[:n])
+        columns = (tasks.class_id[:n], tasks.node[:n], tasks.labels[:n])
         return truths(row.config, state.classes, *(np.asarray(column, dtype=np.int64) for column in columns))
 
     def refit(self, wait: bool = False) -> CrowdModel:

@@ -88,7 +88,7 @@ class CrowdSnapshot:
     told     (K,)       labels of each task that count
     gold     (K,)       the answer of a control question, else -1
     shares   (C,)       of a task without labels
-    tilt     (K, C)     log beliefs without labels, less those of a usual task
+    prior_offset     (K, C)     log beliefs without labels, less those of a usual task
     prior    --         what was thought of the crowd before any label
     draws    --         crowds that are drawn for ``expected``
     seen     (W, C, C)  counts of each worker's answers to each truth, with pseudo-counts
@@ -96,7 +96,7 @@ class CrowdSnapshot:
     stranger (C, C)     the same of somebody who has not come yet
     labels   (W,)       labels of theirs that count
     answers  --         these labels one by one: task, worker, answer
-    kind     --         what an answer is; of numbers there are no shares, tilts and channels
+    kind     --         what an answer is; of numbers there are no shares, prior_offsets and channels
     fit      --         of ratings and numbers, what the last refit has learnt of the workers
     history  --         (labels, expected accuracy, ends of its interval) at the refits so far
     word     (K, C)     what a learner says of each task; None without one
@@ -112,7 +112,7 @@ class CrowdSnapshot:
     told: Ints
     gold: Ints
     shares: Floats
-    tilt: Floats
+    prior_offset: Floats
     prior: CrowdPrior
     draws: int
     workers: tuple[str, ...]
@@ -149,7 +149,7 @@ class CrowdSnapshot:
             return ExpectedAccuracy(right / len(known), low, high, 0.0)
         if self.word is not None and self.learner is not None:
             return expected_jointly(self.beliefs, self.shares, self.word, self.learner["bits"], self.gold)
-        return expected_accuracy(self.answers, self.beliefs, self.prior, self.gold, self.tilt, self.draws)
+        return expected_accuracy(self.answers, self.beliefs, self.prior, self.gold, self.prior_offset, self.draws)
 
     @cached_property
     def contradiction(self) -> Contradiction | None:
@@ -460,10 +460,10 @@ class CrowdModel:
             _, taught = learn_jointly(labels, gold, *found, prior=crowd.prior)
         except InputError:  # texts, and no scikit-learn
             return none
-        if taught.prior is None or taught.tilt is None or taught.learner is None:
+        if taught.prior is None or taught.prior_offset is None or taught.learner is None:
             return none
         file = io.BytesIO()
-        np.savez(file, prior=taught.prior.astype(np.float32), tilt=taught.tilt.astype(np.float32))
+        np.savez(file, prior=taught.prior.astype(np.float32), prior_offset=taught.prior_offset.astype(np.float32))
         word = file.getvalue()
         digest = sha256(word).hexdigest()[:32]
         log.source.keep(f"learner-{digest}", word)
@@ -505,16 +505,16 @@ class CrowdModel:
         if said is None and self.learner is None:
             return
         crowd, self.learner, self._word = self.crowd, said, None
-        crowd.offsets[: crowd.tasks] = self.tilts(log.classes)[
+        crowd.offsets[: crowd.tasks] = self.prior_offsets(log.classes)[
             np.asarray(log.task_classes(0, crowd.tasks), dtype=np.int64)
         ]
         crowd.beside_learner = False
         data = None if said is None else log.source.kept(f"learner-{said['hash']}")
         if data is not None:
             with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
-                prior, tilt = arrays["prior"].astype(np.float64), arrays["tilt"].astype(np.float64)
-            self._word = prior, tilt
-            crowd.offsets[: min(len(tilt), crowd.tasks)] += tilt[: crowd.tasks]
+                prior, prior_offset = arrays["prior"].astype(np.float64), arrays["prior_offset"].astype(np.float64)
+            self._word = prior, prior_offset
+            crowd.offsets[: min(len(prior_offset), crowd.tasks)] += prior_offset[: crowd.tasks]
             crowd.beside_learner = True
 
     def take_over(self, model: CrowdModel | None) -> None:
@@ -551,14 +551,14 @@ class CrowdModel:
         classes = np.asarray(log.task_classes(self.crowd.tasks, tasks), dtype=np.int64)
         config, new = log.row.config, len(classes)
         limits = np.full(new, config.most_labels), np.full(new, config.most_in_flight)
-        self.crowd.add_tasks(self.tilts(log.classes)[classes], *limits)
+        self.crowd.add_tasks(self.prior_offsets(log.classes)[classes], *limits)
 
     def _learn(self, log: CampaignState, data: dict[str, Any]) -> None:
         self._hear(log, data.get("learner"))
         arrivals, expert = data.get("arrivals"), data.get("expert", 0.0)
         self.crowd.learn(data["version"], data["given"], data["left"], arrivals, expert)
 
-    def tilts(self, classes: Sequence[Prior]) -> Floats:
+    def prior_offsets(self, classes: Sequence[Prior]) -> Floats:
         """(classes, C) log beliefs of tasks of each class, less those of a usual task."""
         return np.stack([np.log(start_of(prior)) - self._usual for prior in classes])
 
@@ -609,7 +609,7 @@ class CrowdModel:
         crowd, tasks, people = self.crowd, log.row.tasks, self.crowd.people
         answers = self.crowd.labels(tasks)
         gold = _padded(crowd.gold[: min(tasks, len(crowd.gold))], tasks, -1)
-        shares, tilt, beliefs = self._believed(log, answers)
+        shares, prior_offset, beliefs = self._believed(log, answers)
         for known in np.flatnonzero(gold >= 0).tolist():
             beliefs[known] = self.kind.known(int(gold[known]))
         seen, channels, stranger = self._channels(people)
@@ -620,7 +620,7 @@ class CrowdModel:
             told=_padded(crowd.came[: crowd.tasks], tasks),
             gold=gold,
             shares=shares,
-            tilt=tilt,
+            prior_offset=prior_offset,
             prior=crowd.prior,
             draws=draws,
             workers=tuple(one.worker for one in log.workers[:people]),
@@ -644,19 +644,19 @@ class CrowdModel:
         """Of the campaign's tasks the usual shares of the truths, log beliefs less those, and beliefs."""
         crowd, tasks = self.crowd, labels.tasks
         shares = usual_share(crowd.given_share, crowd.start, crowd.campaign.state.total)
-        beliefs, tilt = np.empty((tasks, len(shares))), np.zeros((tasks, len(shares)))
-        beliefs[: crowd.tasks], tilt[: crowd.tasks] = crowd.beliefs[: crowd.tasks], crowd.offsets[: crowd.tasks]
+        beliefs, prior_offset = np.empty((tasks, len(shares))), np.zeros((tasks, len(shares)))
+        beliefs[: crowd.tasks], prior_offset[: crowd.tasks] = crowd.beliefs[: crowd.tasks], crowd.offsets[: crowd.tasks]
         if tasks > crowd.tasks:  # without labels until the next refit
             classes = np.asarray(log.task_classes(crowd.tasks, tasks), dtype=np.int64)
-            tilt[crowd.tasks :] = self.tilts(log.classes)[classes]
+            prior_offset[crowd.tasks :] = self.prior_offsets(log.classes)[classes]
         bare = np.bincount(labels.task, minlength=tasks)[:tasks] == 0
         bare[crowd.tasks :] = True  # until the next refit
-        odds = shares * np.exp(tilt[bare])
+        odds = shares * np.exp(prior_offset[bare])
         beliefs[bare] = odds / odds.sum(axis=1, keepdims=True)
         if isinstance(crowd, RatingCrowd) and crowd.fit is not None:
             rated = np.flatnonzero(~bare)
             beliefs[rated] = crowd.kind.beliefs(*crowd.fit.read(numbers_of(crowd.kind, labels)))[rated]
-        return shares, tilt, beliefs
+        return shares, prior_offset, beliefs
 
     def _channels(self, people: int) -> tuple[Floats, Floats, Floats]:
         """Counts and channels of the workers, and the channel of a stranger."""
@@ -695,7 +695,7 @@ class ValuedModel(CrowdModel):
     def _teach(self, log: CampaignState, data: dict[str, Any]) -> dict[str, Any]:
         return {}
 
-    def tilts(self, classes: Sequence[Prior]) -> Floats:
+    def prior_offsets(self, classes: Sequence[Prior]) -> Floats:
         """None: items have no priors of their own."""
         return np.zeros((len(classes), 2))
 

@@ -205,8 +205,8 @@ class PolicyTables:
 
     def _state(self, group: Group) -> int:
         """The number of a group's state."""
-        klass, node, w = group
-        return w * self.nodes + int(self.start[klass]) + node
+        class_id, node, w = group
+        return w * self.nodes + int(self.start[class_id]) + node
 
     def _score(self, group: Group, row: int) -> float:
         state = self._state(group)

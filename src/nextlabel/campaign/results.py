@@ -113,11 +113,11 @@ def label_counts(config: CampaignSettings, node: int) -> tuple[int, ...]:
     return counts[::-1] if config.answers == 2 else counts
 
 
-def truths(config: CampaignSettings, classes: Sequence[Prior], klass: Ints, node: Ints, level: Ints) -> Floats:
+def truths(config: CampaignSettings, classes: Sequence[Prior], class_id: Ints, node: Ints, level: Ints) -> Floats:
     """Probability of each truth (groups, answers) in each state; classes of one kind are computed together."""
     out = np.zeros((len(node), config.answers))
-    order = np.argsort(klass, kind="stable")
-    used, start = np.unique(klass[order], return_index=True)
+    order = np.argsort(class_id, kind="stable")
+    used, start = np.unique(class_id[order], return_index=True)
     ends = np.append(start[1:], len(order))
     kinds: dict[type[Prior], list[int]] = {}
     for place, number in enumerate(used):

@@ -62,17 +62,17 @@ def scores_for(config: CampaignSettings, classes: Sequence[Prior]) -> Scores:
     """Scores of tasks by class, labels, node and labels in flight (n,) each; ``classes`` may grow."""
     places: list[tuple[int, float]] = []  # the cell of the grid of each class, and the share of its lower end
 
-    def scores(klass: Any, labels: Any, node: Any, w: Any) -> Floats:
-        gridded, out = ranked_by_grid(classes), np.empty(len(klass))
-        if len(klass) == 1:
+    def scores(class_id: Any, labels: Any, node: Any, w: Any) -> Floats:
+        gridded, out = ranked_by_grid(classes), np.empty(len(class_id))
+        if len(class_id) == 1:
             state = TaskState(int(node[0]), int(w[0]))
-            return np.array([score(config, classes[int(klass[0])], int(labels[0]), state, gridded)])
+            return np.array([score(config, classes[int(class_id[0])], int(labels[0]), state, gridded)])
         while gridded and len(places) < len(classes):
             places.append(_cell(config, classes[len(places)]))
         states, which = np.unique(np.stack([labels, node, w]), axis=1, return_inverse=True)
         for k, (m, i, flight) in enumerate(states.T.tolist()):
             some, state = np.flatnonzero(which.ravel() == k), TaskState(i, flight)
-            used, place = np.unique(klass[some], return_inverse=True)
+            used, place = np.unique(class_id[some], return_inverse=True)
             if gridded:
                 out[some] = _by_grid(config, classes, used, np.array(places)[used], m, state)[place]
             else:

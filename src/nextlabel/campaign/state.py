@@ -394,8 +394,8 @@ class CampaignState:
 
     def group_of(self, task: int) -> Group:
         """The tasks that are as good as this one; those of controls have negative classes, and no policy sees them."""
-        klass, node, w = self.pool.group_of(task)
-        return ~klass if self.is_control(task) else klass, node, w
+        class_id, node, w = self.pool.group_of(task)
+        return ~class_id if self.is_control(task) else class_id, node, w
 
     def unanswered(self) -> tuple[Ints, Ints]:
         """Leases of the budget that are out, and those that have lapsed, whose answers may still come and count."""
@@ -409,7 +409,7 @@ class CampaignState:
 
     def task_classes(self, first: int, end: int) -> Sequence[int]:
         """The class of each task from number ``first`` to before ``end``."""
-        found: list[int] = self.pool.tasks.klass[first:end].tolist()
+        found: list[int] = self.pool.tasks.class_id[first:end].tolist()
         return found
 
     def control_for(self, worker: str, start: float) -> int | None:
@@ -433,8 +433,10 @@ class CampaignState:
     def states(self) -> tuple[Ints, Ints, Ints, Ints]:
         """The tasks but controls by number, with class, node and labels of each."""
         tasks, asked = self.pool.tasks, np.flatnonzero(self.pool.tasks.gold[: self.row.tasks] < 0)
-        klass, node, labels = (column[asked].astype(np.int64) for column in (tasks.klass, tasks.node, tasks.labels))
-        return asked, klass, node, labels
+        class_id, node, labels = (
+            column[asked].astype(np.int64) for column in (tasks.class_id, tasks.node, tasks.labels)
+        )
+        return asked, class_id, node, labels
 
     def median_seconds(self) -> dict[str, float]:
         """The median time that each worker took for a label that came in time."""
@@ -614,8 +616,8 @@ class CampaignState:
     def _on_tasks_added(self, event: Event) -> None:
         row, data = self.row, event.data
         self.changes.large = True
-        klass, places = [task[-1] for task in data["tasks"]], data["places"]
-        self.pool.add(klass, places, row.config.most_labels, row.config.most_in_flight)
+        class_id, places = [task[-1] for task in data["tasks"]], data["places"]
+        self.pool.add(class_id, places, row.config.most_labels, row.config.most_in_flight)
         self.closed_seq.extend(len(places))
         if data.get("hidden", False):
             row.rules = replace(row.rules, hidden=row.rules.hidden + len(places))

@@ -378,10 +378,10 @@ def compute_certificate(campaign_service: CampaignService, id: str, wait: bool =
         lapsed = Counter(state.pool.entries.task[state.unanswered()[1]].tolist())
         late = Counter[Group]()  # an answer that may still come is as good as one in flight, at most
         for task, labels in lapsed.items():
-            klass, node, w = state.group_of(task)
-            if klass >= 0:
-                late[klass, node, w] -= 1
-                late[klass, node, min(w + labels, MOST_IN_FLIGHT)] += 1
+            class_id, node, w = state.group_of(task)
+            if class_id >= 0:
+                late[class_id, node, w] -= 1
+                late[class_id, node, min(w + labels, MOST_IN_FLIGHT)] += 1
         row, groups = replace(state.row), dict(state.groups())
         return commands.now, row, groups, tuple(state.classes), late, commands.audited()
 
@@ -679,7 +679,7 @@ def crowd_bound(found: _Crowd) -> tuple[float, str]:
     """The bound of a campaign per item that is not a control, and what it assumes, in a sentence."""
     crowd, (labels, asks, supply) = found.crowd, labels_to_come(found)
     counts = crowd.gold < 0
-    posterior = CrowdPosterior(crowd.answers, crowd.prior, crowd.gold, crowd.tilt, counts)
+    posterior = CrowdPosterior(crowd.answers, crowd.prior, crowd.gold, crowd.prior_offset, counts)
     bound = bound_crowds(posterior, supply, labels, int(counts.sum()))
     before = "" if found.row.deadline is None else f" Before the deadline {labels:,} more labels are expected."
     return bound.limit, (

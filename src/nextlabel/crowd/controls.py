@@ -145,10 +145,12 @@ class HeldOut(NamedTuple):
     logp: Floats
 
 
-def held_out(labels: CrowdLabels, seen: Floats, share: Floats, gold: Ints, tilt: Floats | None = None) -> HeldOut:
+def held_out(
+    labels: CrowdLabels, seen: Floats, share: Floats, gold: Ints, prior_offset: Floats | None = None
+) -> HeldOut:
     """Tasks with gold judged by their labels and by the workers' other labels (cross-fitting).
 
-    ``seen`` (W, C, C) are the workers' counts with pseudo-counts, ``tilt`` (K, C) is what is added to the log shares of
+    ``seen`` (W, C, C) are the workers' counts with pseudo-counts, ``prior_offset`` (K, C) is added to the log shares of
     a task with a prior of its own. A task with more labels than one usually has is
     judged by that many of them, drawn once and for all.
     """
@@ -163,7 +165,7 @@ def held_out(labels: CrowdLabels, seen: Floats, share: Floats, gold: Ints, tilt:
     told = (np.arange(labels.answers) == gold[task][:, None]).astype(np.float64)
     said = np.maximum(seen[worker, :, answer] - told, 0.02 * seen[worker, :, answer])
     says = np.log(said / np.maximum(seen[worker].sum(axis=2) - told, said))
-    logp = np.log(share) + (np.zeros((labels.tasks, 1)) if tilt is None else tilt)
+    logp = np.log(share) + (np.zeros((labels.tasks, 1)) if prior_offset is None else prior_offset)
     np.add.at(logp, task, says)
     return HeldOut(rows, says, logp)
 

@@ -49,17 +49,17 @@ def expected_accuracy(
     beliefs: Floats,
     prior: CrowdPrior,
     gold: Ints | None = None,
-    tilt: Floats | None = None,
+    prior_offset: Floats | None = None,
     draws: int = DRAWS,
 ) -> ExpectedAccuracy:
     """The expected accuracy of the likeliest answers to all tasks but gold; ``beliefs`` (K, C) says which they are.
 
-    ``prior`` is what was thought of the crowd before any label. ``tilt`` (K, C) is what is added to the log shares of a
+    ``prior`` is what was thought of the crowd before any label. ``prior_offset`` (K, C) is added to the log shares of a
     task with a prior of its own. The same draws are made every time.
     """
     K, C = beliefs.shape
     gold = np.full(K, -1, dtype=np.int64) if gold is None else gold
-    tilt = np.zeros((K, C)) if tilt is None else tilt
+    prior_offset = np.zeros((K, C)) if prior_offset is None else prior_offset
     asked, best = gold < 0, beliefs.argmax(axis=1)
     if not asked.any():
         return ExpectedAccuracy(np.nan, 0.0, 1.0, 0.0)
@@ -68,14 +68,14 @@ def expected_accuracy(
     many, bare = int((asked & has).sum()), np.flatnonzero(asked & ~has)
     found = np.zeros((2, 2 + C))
     if many:
-        found = _drawn(labels, beliefs, prior, firm, gold, tilt, np.where(asked & has, best, -1), draws)
+        found = _drawn(labels, beliefs, prior, firm, gold, prior_offset, np.where(asked & has, best, -1), draws)
     right, noise = many * found[:, 0], 0.0
     if len(bare):
         some = bare[:: -(-len(bare) // MOST_TASKS)]
         start, shares = prior.share / prior.share.sum(), prior.share + found[:, 2:]
         shares /= shares.sum(axis=1, keepdims=True)
         shares[: round(len(shares) * chance_of_start(start, found[:, 2:], firm))] = start
-        odds, a = np.exp(tilt[some]), best[some]
+        odds, a = np.exp(prior_offset[some]), best[some]
         chances = odds[np.arange(len(some)), a][:, None] * shares[:, a].T / (odds @ shares.T)
         right = right + len(bare) * chances.mean(axis=0)
         noise += len(bare) * float((chances * (1.0 - chances)).mean())
@@ -87,8 +87,8 @@ def expected_accuracy(
 
 
 def _drawn(
-    labels: CrowdLabels, beliefs: Floats, prior: CrowdPrior, firm: Floats, gold: Ints, tilt: Floats, answer: Ints,
-    draws: int,
+    labels: CrowdLabels, beliefs: Floats, prior: CrowdPrior, firm: Floats, gold: Ints, prior_offset: Floats,
+    answer: Ints, draws: int,
 ) -> Floats:  # fmt: skip
     """(draws, 2 + C) mean chance of the answers, share of them that is right, tasks with each truth."""
     K, C = beliefs.shape
@@ -110,7 +110,7 @@ def _drawn(
     idea = prior.pseudo / prior.pseudo.sum(axis=1, keepdims=True)
     out = np.zeros((draws, 2 + C))
     truth = np.where(gold[some] >= 0, gold[some], beliefs[some].argmax(axis=1))
-    tasks = DrawnTasks(first, codes, gold[some], tilt[some], answer[some])
+    tasks = DrawnTasks(first, codes, gold[some], prior_offset[some], answer[some])
     rest = beliefs[labelled & ~some].sum(axis=0)
     draw_truths(tasks, idea, firm, fixed, rest, truth.astype(np.int64), WARM_UP, np.random.default_rng(0), out)
     return out

@@ -59,7 +59,7 @@ def fit_crowd(
     gold: Ints | None = None,
     prior: CrowdPrior | None = None,
     start: CrowdFit | None = None,
-    tilt: Floats | None = None,
+    prior_offset: Floats | None = None,
     most_iterations: int = MOST_ITERATIONS,
     tolerance: float = TOLERANCE,
 ) -> CrowdFit:
@@ -80,18 +80,20 @@ def fit_crowd(
             f"gold has the shape {truth.shape} for {labels.tasks} tasks.",
             f"Give one number for each task, -1 or below {labels.answers}.",
         )
-    tilt = np.zeros((0, labels.answers)) if tilt is None else np.ascontiguousarray(tilt, dtype=np.float64)
-    fit = _climb(labels, truth, tilt, prior, None, most_iterations, tolerance)
+    prior_offset = (
+        np.zeros((0, labels.answers)) if prior_offset is None else np.ascontiguousarray(prior_offset, dtype=np.float64)
+    )
+    fit = _climb(labels, truth, prior_offset, prior, None, most_iterations, tolerance)
     if start is None:
         return fit
-    warm = _climb(labels, truth, tilt, prior, start, most_iterations, tolerance)
+    warm = _climb(labels, truth, prior_offset, prior, start, most_iterations, tolerance)
     return warm if warm.evidence > fit.evidence else fit
 
 
 def _climb(
     labels: CrowdLabels,
     gold: Ints,
-    tilt: Floats,
+    prior_offset: Floats,
     prior: CrowdPrior,
     start: CrowdFit | None,
     most: int,
@@ -105,7 +107,7 @@ def _climb(
     bounds = np.zeros(most)
     task, worker, answer = (np.ascontiguousarray(a, dtype=np.int64) for a in labels[:3])
     made, converged = refit(
-        state, task, worker, answer, len(task), gold, tilt, most, tolerance, start is not None, bounds
+        state, task, worker, answer, len(task), gold, prior_offset, most, tolerance, start is not None, bounds
     )  # fmt: skip
     rows = state.pseudo + state.counts
     used = prior.share

@@ -145,7 +145,9 @@ def _audit(
     known = np.flatnonzero((gold >= 0) & (np.bincount(data.task, minlength=data.tasks) > 0))
     if not len(known):
         return None
-    one = held_out(data, fit.prior.pseudo + fit.counts, fit.share, gold, None if taught is None else taught.tilt)
+    one = held_out(
+        data, fit.prior.pseudo + fit.counts, fit.share, gold, None if taught is None else taught.prior_offset
+    )
     beliefs = softmax(one.logp[known], axis=1)
     right = beliefs.argmax(axis=1) == gold[known]
     N, n, x = int((np.bincount(data.task, minlength=data.tasks) > 0).sum()), len(known), int(right.sum())

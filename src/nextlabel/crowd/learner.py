@@ -8,7 +8,7 @@ theta  weights      (d+1, C)  of a softmax learner, for each fold of the items o
 l      likelihood   (K, C)    P(labels of x | truth c), by the workers' channels
 pi     chance       (K, C)    what the learner of the other folds says of each item
 rho    prior        (K, C)    (1 - doubt) pi^sharpness + doubt share, normalised
-t      tilt         (K, C)    log rho - log share, which the fit of the labels adds to the log shares (``crowd.fit``)
+t      prior_offset         (K, C)    log rho - log share, which the fit adds to the log shares (``crowd.fit``)
 ====== ============ ========= =============================================================================
 
   theta  maximises  sum over labelled x of the other folds of log sum_c softmax(phi_x theta)_c l_x(c) - lam/2 |theta|^2
@@ -231,15 +231,15 @@ def _temper(chance: Floats, share: Floats, like: Floats) -> Tempered:
 class Taught:
     """What the learner said of the items; ``chance`` (K, C) out of fold, ``prior`` what is believed of it.
 
-    ``alone`` is the fit without features, ``tilt`` (K, C) what the fit was made with. ``bits`` say the features per
+    ``alone`` is the fit without features, ``prior_offset`` (K, C) what it was made with. ``bits`` say the features per
     labelled item that has some; ``without`` and ``with_`` are the labels' log loss per such item. Where features say
-    nothing, ``prior``, ``tilt`` and ``learner`` are None, and the fit is ``alone``.
+    nothing, ``prior``, ``prior_offset`` and ``learner`` are None, and the fit is ``alone``.
     """
 
     alone: CrowdFit
     chance: Floats
     prior: Floats | None = None
-    tilt: Floats | None = None
+    prior_offset: Floats | None = None
     bits: float = 0.0
     without: float = float("nan")
     with_: float = float("nan")
@@ -482,7 +482,7 @@ def learn_jointly(
         if not tempered.says_something:
             return alone, replace(nothing, chance=chance)
         full = tilt_of(labels, fit, chance, tempered)
-        fit = fit_crowd(labels, gold, usual, tilt=full)
+        fit = fit_crowd(labels, gold, usual, prior_offset=full)
     assert tempered is not None and teacher.members is not None
     bits = tempered.gain / len(judged) / np.log(2.0)
     without = -float(np.log(like[judged] @ fit.share).mean())
@@ -531,9 +531,9 @@ def modest_prior(labels: CrowdLabels, gold: Ints, prior: CrowdPrior) -> CrowdPri
     return CrowdPrior(pseudo * prior.pseudo.sum() / C, prior.share, prior.hold * stiffness(first, gold))
 
 
-def _likelihood(fit: CrowdFit, tilt: Floats, gold: Ints) -> Floats:
+def _likelihood(fit: CrowdFit, prior_offset: Floats, gold: Ints) -> Floats:
     """(K, C) of each item's labels by the channels, the largest 1."""
-    logs = np.log(np.maximum(fit.beliefs, 1e-12)) - np.log(fit.share) - tilt
+    logs = np.log(np.maximum(fit.beliefs, 1e-12)) - np.log(fit.share) - prior_offset
     like = np.exp(np.maximum(logs - logs.max(axis=1, keepdims=True), -40.0))
     known = np.flatnonzero(gold >= 0)
     like[known] = np.maximum(np.eye(fit.beliefs.shape[1])[gold[known]], 1e-12)
@@ -543,7 +543,7 @@ def _likelihood(fit: CrowdFit, tilt: Floats, gold: Ints) -> Floats:
 def tilt_of(labels: CrowdLabels, fit: CrowdFit, chance: Floats, tempered: Tempered) -> Floats:
     """(K, C) what is added to the log shares of each item: the learner's word, and errors that go its way."""
     prior = believed(chance, fit.share, tempered)
-    tilt = np.log(prior) - np.log(fit.share)
+    prior_offset = np.log(prior) - np.log(fit.share)
     if labels.answers > 2:
         mean = fit.prior.pseudo / fit.prior.pseudo.sum(axis=1, keepdims=True)
         usual = (mean / (1.0 - np.diag(mean))[:, None])[:, labels.answer].T
@@ -552,5 +552,5 @@ def tilt_of(labels: CrowdLabels, fit: CrowdFit, chance: Floats, tempered: Temper
         more = np.log(1.0 - ALIKE + ALIKE * suggested / usual)
         more[np.arange(len(more)), labels.answer] = 0.0
         more[~np.isfinite(chance[labels.task, 0])] = 0.0
-        np.add.at(tilt, labels.task, more)
-    return np.asarray(tilt)
+        np.add.at(prior_offset, labels.task, more)
+    return np.asarray(prior_offset)

@@ -12,7 +12,7 @@ E log A weight      (W C, C)  expected log channel, laid out like ``seen``
 --     first        (K + 1,)  where each task's labels begin in ``code``
 --     code         (n,)      worker * C + answer of each label, grouped by task
 --     many         (W C,)    number of labels with each code
-t      tilt         (K, C)    what is added to a task's log shares, for a prior of its own; (0, C) without any
+t      prior_offset         (K, C)    what is added to a task's log shares, for a prior of its own; (0, C) without any
 S m    pseudo       (C, C)    the crowd's mean channel m as pseudo-counts; S labels per truth
 d      skill        (W,)      how much better than the mean worker j is, in log-odds of being right
 m0     base         (C, C)    the prior idea of m, as pseudo-counts
@@ -263,7 +263,7 @@ def sweep(
     code: Codes,
     many: Ints,
     gold: Ints,
-    tilt: Floats,
+    prior_offset: Floats,
     weight: Floats,
     share: Floats,
     logp: Floats,
@@ -276,21 +276,21 @@ def sweep(
     A task with a prior of its own tells of the shares what its belief adds to that prior.
     """
     K, C = belief.shape
-    tilted = len(tilt) > 0
+    shifted = len(prior_offset) > 0
     usual, own = np.exp(share - share.max()), np.empty(C)
     usual /= usual.sum()
     seen[:] = 0.0
     total[:] = 0.0
     found = 0.0
-    if C == 2 and not tilted:
+    if C == 2 and not shifted:
         return _sweep_two(first, code, many, gold, weight, share, belief, seen, total)
     for x in range(K):
         begin, end = first[x], first[x + 1]
         p, q = belief[x], logp[x]
         for c in range(C):
             q[c] = share[c]
-        if tilted:
-            q += tilt[x]
+        if shifted:
+            q += prior_offset[x]
             normalise(q, own)
             found += share[0] - math.log(usual[0]) - q[0] + math.log(own[0])
         for i in range(begin, end):
@@ -315,7 +315,7 @@ def sweep(
             for c in range(C):
                 p[c] /= whole
         for c in range(C):
-            total[c] += p[c] + usual[c] - own[c] if tilted else p[c]
+            total[c] += p[c] + usual[c] - own[c] if shifted else p[c]
         for i in range(begin, end):
             row = seen[code[i]]
             for c in range(C):
@@ -397,7 +397,7 @@ def settle(
     first: Ints,
     code: Codes,
     gold: Ints,
-    tilt: Floats,
+    prior_offset: Floats,
     state: CrowdState,
     seen: Floats,
     prior: Floats,
@@ -419,7 +419,7 @@ def settle(
                 whole[j, c] += seen[j * C + y, c]
     shares = state.share_pseudo + state.total
     clear = CLEAR if learnt else 1.0
-    tilted = len(tilt) > 0
+    shifted = len(prior_offset) > 0
     for x in range(K):
         begin, end = first[x], first[x + 1]
         if begin == end:
@@ -438,7 +438,7 @@ def settle(
                 if product_hard < 1e-200:
                     low_hard += math.log(product_hard)
                     product_hard = 1.0
-            share = math.log(shares[c]) + tilt[x, c] if tilted else math.log(shares[c] - state.belief[x, c])
+            share = math.log(shares[c]) + prior_offset[x, c] if shifted else math.log(shares[c] - state.belief[x, c])
             easy[x, c] = share + low + math.log(product)
             hard[x, c] = share + low_hard + math.log(product_hard) if learnt else -math.inf
             top = max(top, max(easy[x, c], hard[x, c]))
@@ -448,7 +448,7 @@ def settle(
     if learnt:
         for _ in range(DIFFICULTY_STEPS):
             _learn_difficulty(first, gold, easy, hard, work.difficulty)
-    return _believe(first, code, gold, tilt, state, seen, work, clear)
+    return _believe(first, code, gold, prior_offset, state, seen, work, clear)
 
 
 @jit
@@ -477,7 +477,7 @@ def _believe(
     first: Ints,
     code: Codes,
     gold: Ints,
-    tilt: Floats,
+    prior_offset: Floats,
     state: CrowdState,
     seen: Floats,
     work: Settling,
@@ -487,7 +487,7 @@ def _believe(
     K, C = state.belief.shape
     own, easy, hard, difficulty = work.own, work.easy, work.hard, work.difficulty
     shares = state.share_pseudo + state.total
-    tilted, spread = len(tilt) > 0, shares / shares.sum()
+    shifted, spread = len(prior_offset) > 0, shares / shares.sum()
     usual, prior = np.log(spread), np.empty(C)
     seen[:] = 0.0
     state.total[:] = 0.0
@@ -495,16 +495,16 @@ def _believe(
     for x in range(K):
         begin, end, known = first[x], first[x + 1], gold[x]
         p, q = state.belief[x], state.logp[x]
-        if tilted:
-            q[:] = usual + tilt[x]
+        if shifted:
+            q[:] = usual + prior_offset[x]
             normalise(q, prior)
         if begin == end:
             for c in range(C):
                 q[c] = usual[c] if known < 0 else (0.0 if c == known else -math.inf)
-                q[c] += tilt[x, c] if tilted else 0.0
+                q[c] += prior_offset[x, c] if shifted else 0.0
             normalise(q, p)
             if known >= 0:
-                state.total[:] += p + spread - prior if tilted else p
+                state.total[:] += p + spread - prior if shifted else p
             continue
         whole = 0.0
         for c in range(C):
@@ -520,7 +520,7 @@ def _believe(
                 q[c] = 0.0 if known == c else math.log(max(p[c], 1e-300))
             else:
                 own[x, c], p[c], q[c] = 0.0, 0.0, -math.inf
-            state.total[c] += p[c] + spread[c] - prior[c] if tilted else p[c]
+            state.total[c] += p[c] + spread[c] - prior[c] if shifted else p[c]
         for i in range(begin, end):
             row = seen[code[i]]
             for c in range(C):
@@ -545,7 +545,7 @@ def refit(
     answer: Ints,
     n: int,
     gold: Ints,
-    tilt: Floats,
+    prior_offset: Floats,
     sweeps: int,
     tolerance: float,
     warm: bool,
@@ -568,11 +568,13 @@ def refit(
             state.logp, state.belief, state.counts, state.total, state.pseudo, firm, state.base, state.hold
         )
     start = FROM_COUNTS if warm else FROM_VOTES
-    made, converged, score = _fit(state, first, code, gold, tilt, 1.0, ABILITY, start, sweeps, tolerance, bounds)
+    made, converged, score = _fit(
+        state, first, code, gold, prior_offset, 1.0, ABILITY, start, sweeps, tolerance, bounds
+    )
     if told == 0 or state.hold == math.inf:
         return made, converged
     start, other, trace = FROM_VOTES, _copy(state), np.zeros(bounds.shape[0])
-    again = _fit(other, first, code, gold, tilt, 1.0, ABILITY, FROM_GOLD, sweeps, tolerance, trace)
+    again = _fit(other, first, code, gold, prior_offset, 1.0, ABILITY, FROM_GOLD, sweeps, tolerance, trace)
     if trace[again[0] - 1] > bounds[made - 1]:
         start = FROM_GOLD
         made, converged, score = again
@@ -581,7 +583,9 @@ def refit(
     if told >= TOLD:
         best = score + BETTER
         for factor, firmer in OTHERS:
-            again = _fit(other, first, code, gold, tilt, factor, firmer * ABILITY, start, sweeps, tolerance, trace)
+            again = _fit(
+                other, first, code, gold, prior_offset, factor, firmer * ABILITY, start, sweeps, tolerance, trace
+            )
             if again[2] > best:
                 best = again[2]
                 made, converged = again[0], again[1]
@@ -600,7 +604,7 @@ def _fit(
     first: Ints,
     code: Codes,
     gold: Ints,
-    tilt: Floats,
+    prior_offset: Floats,
     factor: float,
     ability: float,
     start: int,
@@ -620,7 +624,7 @@ def _fit(
                     seen[j * C + y, c] = max(counts[j, c, y], 0.0)
     else:
         pseudo[:] = base * factor
-        start_from_votes(first, code, gold, tilt, base, start == FROM_GOLD, belief, seen, total)
+        start_from_votes(first, code, gold, prior_offset, base, start == FROM_GOLD, belief, seen, total)
     for k in range(W * C):
         for c in range(C):
             prior[k, c] = pseudo[c, k % C]
@@ -632,12 +636,12 @@ def _fit(
             usual[:] = share_pseudo + total
             learn_crowd(seen, usual / usual.sum(), state, ability, anchored, skill, prior)
         gap = _expected_logs(seen, total, prior, share_pseudo, weight, share)
-        bounds[made] = sweep(first, code, many, gold, tilt, weight, share, logp, belief, seen, total) - gap
+        bounds[made] = sweep(first, code, many, gold, prior_offset, weight, share, logp, belief, seen, total) - gap
         made += 1
         converged = made > 1 and abs(bounds[made - 1] - bounds[made - 2]) <= tolerance * len(code)
     score, work = 0.0, _settling(state, many)
     for _ in range(SETTLING):
-        score = settle(first, code, gold, tilt, state, seen, prior, work)
+        score = settle(first, code, gold, prior_offset, state, seen, prior, work)
     for j in range(W):
         for c in range(C):
             for y in range(C):
@@ -720,7 +724,7 @@ def start_from_votes(
     first: Ints,
     code: Codes,
     gold: Ints,
-    tilt: Floats,
+    prior_offset: Floats,
     base: Floats,
     gold_alone: bool,
     belief: Floats,
@@ -740,8 +744,8 @@ def start_from_votes(
         for c in range(C):
             belief[x, c] = 1.0 if c == gold[x] else 0.0
         if gold[x] < 0:
-            if len(tilt) > 0:
-                belief[x] = tilt[x]
+            if len(prior_offset) > 0:
+                belief[x] = prior_offset[x]
                 for i in range(first[x], first[x + 1]):
                     belief[x] += np.log(base[:, code[i] % C])
                 normalise(belief[x].copy(), belief[x])

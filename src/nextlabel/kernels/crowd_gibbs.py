@@ -5,7 +5,7 @@ symbol code         shape     meaning
 ====== ============ ========= ==============================================================================
 --     first, code  --        the labels by task, as in ``crowd_fit``
 z      truth        (K,)      the truths, as drawn; gold stays
---     tilt         (K, C)    what is added to a task's log shares
+--     prior_offset         (K, C)    what is added to a task's log shares
 n      counts       (W C, C)  labels y of worker j on tasks whose truth is c
 --     fixed        (W C, C)  the same of tasks that are not drawn, by their beliefs
 m      mean         (C, C)    what the crowd is like on average
@@ -65,7 +65,7 @@ class DrawnTasks(NamedTuple):
     first: Ints
     code: Codes
     gold: Ints
-    tilt: Floats
+    prior_offset: Floats
     answer: Ints
 
 
@@ -89,7 +89,7 @@ class Hardness(NamedTuple):
 @jit
 def _count_labels(tasks: DrawnTasks, truth: Ints, fixed: Floats, total: Floats) -> Counts:
     """``fixed`` and ``total`` with the tasks as drawn on top."""
-    C = tasks.tilt.shape[1]
+    C = tasks.prior_offset.shape[1]
     counts, whole = fixed.copy(), np.zeros((fixed.shape[0] // C, C))
     for x in range(truth.shape[0]):
         total[truth[x]] += 1.0
@@ -103,7 +103,7 @@ def _count_labels(tasks: DrawnTasks, truth: Ints, fixed: Floats, total: Floats) 
 
 @jit
 def _draw_tasks(
-    tasks: DrawnTasks, pseudo: Floats, row: Floats, tilts: Floats, truth: Ints, of: Counts, hardness: Hardness,
+    tasks: DrawnTasks, pseudo: Floats, row: Floats, prior_offsets: Floats, truth: Ints, of: Counts, hardness: Hardness,
     chance: np.random.Generator,
 ) -> tuple[float, float]:  # fmt: skip
     """One sweep over the truths, S m = ``pseudo`` with sums ``row``; sums of the chances and of the right answers.
@@ -113,7 +113,7 @@ def _draw_tasks(
     first, code, gold, _, answer = tasks
     counts, whole, total = of
     hard, of_hard, clear, often = hardness
-    K, C = tilts.shape
+    K, C = prior_offsets.shape
     harden = hard.shape[0] > 0
     easy_of, hard_of, difficult = np.zeros(C), np.zeros(C), 0.0
     chance_right, right = 0.0, 0.0
@@ -132,8 +132,8 @@ def _draw_tasks(
             difficult = (of_hard[1] + HARD_TASKS * HARD) / (of_hard[0] + of_hard[1] + HARD_TASKS)
         everything = 0.0
         for c in range(C):
-            easy_of[c] = total[c] * tilts[x, c] * (1.0 - difficult)
-            hard_of[c] = total[c] * tilts[x, c] * difficult
+            easy_of[c] = total[c] * prior_offsets[x, c] * (1.0 - difficult)
+            hard_of[c] = total[c] * prior_offsets[x, c] * difficult
             for i in range(begin, end):
                 k = code[i]
                 p = (counts[k, c] + pseudo[c, k % C]) / (whole[k // C, c] + row[c])
@@ -185,9 +185,9 @@ def draw_truths(
     """``out`` (draws, 2 + C) gets, of each draw, the mean chance of the answers, the share of them that is right, and
     how many tasks have each truth.
 
-    ``idea`` (C, C) is the first idea of a mean channel, ``tilt`` (K, C) what is added to a task's log share.
+    ``idea`` (C, C) is the first idea of a mean channel, ``prior_offset`` (K, C) what is added to a task's log share.
     """
-    K, C = tasks.tilt.shape
+    K, C = tasks.prior_offset.shape
     of = _count_labels(tasks, truth, fixed, share_pseudo + fixed_total)
     counts, whole, total = of
     said, labels = counts.sum(axis=1), np.zeros(whole.shape[0])
@@ -198,7 +198,7 @@ def draw_truths(
     hardness = Hardness(np.zeros(K, dtype=np.int64), many, clear, often)
     asked = (tasks.answer >= 0).sum()
     mean, strength = idea.copy(), STRENGTH
-    usual, tilts = np.zeros(C), np.exp(tasks.tilt)
+    usual, prior_offsets = np.zeros(C), np.exp(tasks.prior_offset)
     for made in range(warm_up + out.shape[0]):
         _draw_mean(counts, whole, idea, strength, chance, mean)
         if made % EVERY == 0:
@@ -210,7 +210,7 @@ def draw_truths(
         for k in range(said.shape[0]):
             often[k] = (said[k] + ANSWERS * usual[k % C]) / (labels[k // C] + ANSWERS)
         chance_right, right = _draw_tasks(
-            tasks, strength * mean, np.full(C, strength), tilts, truth, of, hardness, chance
+            tasks, strength * mean, np.full(C, strength), prior_offsets, truth, of, hardness, chance
         )
         if made >= warm_up and asked > 0:
             out[made - warm_up, 0] = chance_right / asked
@@ -231,7 +231,7 @@ def draw_posterior(
     W, C = channels.shape[0], share.shape[0]
     of = _count_labels(tasks, truth, np.zeros((W * C, C)), share.copy())
     counts, whole, total = of
-    idea, row, tilts = pseudo.copy(), np.empty(C), np.exp(tasks.tilt)
+    idea, row, prior_offsets = pseudo.copy(), np.empty(C), np.exp(tasks.prior_offset)
     none = np.zeros(0, dtype=np.int64)
     nobody = Hardness(none, np.zeros(2), none, np.zeros(0))
     for c in range(C):
@@ -242,7 +242,7 @@ def draw_posterior(
         if sweep < sweeps:
             for c in range(C):
                 row[c] = pseudo[c].sum()
-            _draw_tasks(tasks, pseudo, row, tilts, truth, of, nobody, chance)
+            _draw_tasks(tasks, pseudo, row, prior_offsets, truth, of, nobody, chance)
     for j in range(W):
         for c in range(C):
             for y in range(C):

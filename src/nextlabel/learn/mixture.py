@@ -139,13 +139,13 @@ def hessian(prior: Prior, ones: Ints, labels: Ints, tasks: Ints) -> Floats:
 
 
 def standard_errors(prior: Prior, counts: LabelCounts) -> Floats | None:
-    """(P,) from the observed information, along walls; None where the labels do not determine every parameter."""
+    """(P,) from the observed information, along active bounds; None where labels leave a parameter open."""
     found = covariance(-hessian(prior, counts.ones, counts.labels, counts.tasks), free_parameters(as_mixture(prior)))
     return None if found is None else np.sqrt(np.diag(found))
 
 
 def influence(prior: Prior, ones: Ints, labels: Ints, expected: Floats) -> Floats:
-    """(C, P) by how much, times the number of tasks, one task more moves the most likely parameters, along walls."""
+    """(C, P) by how much, times the tasks, one task more moves the most likely parameters, along active bounds."""
     free = free_parameters(as_mixture(prior))
     S = scores(prior, ones, labels)
     inner = (expected[:, None] * (S @ free)).T @ (S @ free) / expected.sum()

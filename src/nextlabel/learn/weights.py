@@ -27,7 +27,7 @@ Likelihood. Up to the multinomial coefficients, the log likelihood of all tasks 
     sum_j sum_r T_jr log(alpha_j + r)  -  sum_r M_r log(w + r),
 
 R the most labels of a task: neither special functions nor the number of tasks matter. It is maximised from the moments
-in x = (log w, log alpha_1 / alpha_0, ..., log alpha_{J-1} / alpha_0), where the caps are the walls of a box, by SciPy's
+in x = (log w, log alpha_1 / alpha_0, ..., log alpha_{J-1} / alpha_0), where the caps are the bounds, by SciPy's
 L-BFGS-B. The function need not be concave; other starts have led to the same maximum on all data tried (tests).
 Cost: J R multiply-adds an evaluation, about ten of them.
 

@@ -151,12 +151,12 @@ class Columns:
 
 
 class TaskColumns(Columns):
-    """``klass`` and ``place`` of each task, its belief ``node``, ``w`` labels in flight and ``labels`` that came in.
+    """``class_id`` and ``place`` of each task, its belief ``node``, ``w`` labels in flight and ``labels`` that came in.
 
     ``gold`` is the answer of a control question, else -1; ``last`` the last entry of the task, -1 if there is none.
     """
 
-    klass: NDArray[np.int32]
+    class_id: NDArray[np.int32]
     place: Floats
     node: NDArray[np.int32]
     w: NDArray[np.int32]
@@ -168,7 +168,7 @@ class TaskColumns(Columns):
 
     def __init__(self) -> None:
         super().__init__(
-            klass=(np.int32, 0), place=(np.float64, 0.0), node=(np.int32, 0), w=(np.int32, 0), labels=(np.int32, 0),
+            class_id=(np.int32, 0), place=(np.float64, 0.0), node=(np.int32, 0), w=(np.int32, 0), labels=(np.int32, 0),
             gold=(np.int64, -1), most_labels=(np.int16, 0), most_in_flight=(np.int16, 0), last=(np.int64, -1),
         )  # fmt: skip
 
@@ -207,9 +207,11 @@ class TaskPool:
 
     # What grows
 
-    def add(self, klass: Any, place: Any, most_labels: int, most_in_flight: int) -> None:
+    def add(self, class_id: Any, place: Any, most_labels: int, most_in_flight: int) -> None:
         """More tasks, which nobody is given before ``publish``."""
-        self.tasks.extend(len(place), klass=klass, place=place, most_labels=most_labels, most_in_flight=most_in_flight)
+        self.tasks.extend(
+            len(place), class_id=class_id, place=place, most_labels=most_labels, most_in_flight=most_in_flight
+        )
 
     def publish(self) -> None:
         """All tasks are there from now on."""
@@ -316,13 +318,13 @@ class TaskPool:
     def group_of(self, task: int) -> Group:
         """Class, node and labels in flight of a task."""
         tasks = self.tasks
-        return int(tasks.klass[task]), int(tasks.node[task]), int(tasks.w[task])
+        return int(tasks.class_id[task]), int(tasks.node[task]), int(tasks.w[task])
 
     def groups(self) -> dict[Group, int]:
         """How many of the tasks that are there, but controls, are in each group."""
         tasks, n = self.tasks, self.published
         asked = tasks.gold[:n] < 0
-        table = np.stack([tasks.klass[:n][asked], tasks.node[:n][asked], tasks.w[:n][asked]])
+        table = np.stack([tasks.class_id[:n][asked], tasks.node[:n][asked], tasks.w[:n][asked]])
         states, counts = np.unique(table, axis=1, return_counts=True)
         return {(k, node, w): c for k, node, w, c in zip(*states.tolist(), counts.tolist(), strict=True)}
 

@@ -22,7 +22,7 @@ from nextlabel.policies.by_table import ENTRY, LOOKED_AT
 class Scores(Protocol):
     """What one more label of each task is worth, by class, labels, node and labels in flight (n,) each."""
 
-    def __call__(self, klass: Any, labels: Any, node: Any, w: Any) -> Floats:
+    def __call__(self, class_id: Any, labels: Any, node: Any, w: Any) -> Floats:
         """(n,) scores."""
         ...
 
@@ -91,4 +91,4 @@ class ScoreAllocator(TaskPool):
 
     def _state(self) -> tuple[Any, Any, Any, Any]:
         tasks = self.tasks
-        return tasks.klass, tasks.labels, tasks.node, tasks.w
+        return tasks.class_id, tasks.labels, tasks.node, tasks.w

@@ -101,8 +101,8 @@ class TableAllocator(TaskPool):
         return None, len(members) <= LOOKED_AT
 
     def _first_of(self, free: Ints, group: Group, start: float) -> int | None:
-        tasks, (klass, node, w) = self.tasks, group
-        mine = free[(tasks.klass[free] == klass) & (tasks.node[free] == node) & (tasks.w[free] == w)]
+        tasks, (class_id, node, w) = self.tasks, group
+        mine = free[(tasks.class_id[free] == class_id) & (tasks.node[free] == node) & (tasks.w[free] == w)]
         if not len(mine):
             return None
         place = tasks.place[mine]
@@ -110,8 +110,10 @@ class TableAllocator(TaskPool):
 
     def _list(self, group: Group) -> Any:
         if group not in self._members:
-            tasks, (klass, node, w), n = self.tasks, group, self.published
-            mine = (tasks.klass[:n] == klass) & (tasks.node[:n] == node) & (tasks.w[:n] == w) & (tasks.gold[:n] < 0)
+            tasks, (class_id, node, w), n = self.tasks, group, self.published
+            mine = (
+                (tasks.class_id[:n] == class_id) & (tasks.node[:n] == node) & (tasks.w[:n] == w) & (tasks.gold[:n] < 0)
+            )
             numbers = np.flatnonzero(mine)
             self._members[group] = SortedList(zip(tasks.place[numbers].tolist(), numbers.tolist(), strict=True))
         return self._members[group]
@@ -149,6 +151,6 @@ class TableAllocator(TaskPool):
 def _distinct(pool: TaskPool, numbers: Ints) -> list[int]:
     """One task of each group among some tasks."""
     tasks = pool.tasks
-    table = np.stack([tasks.klass[numbers], tasks.node[numbers], tasks.w[numbers]])
+    table = np.stack([tasks.class_id[numbers], tasks.node[numbers], tasks.w[numbers]])
     first: Ints = np.unique(table, axis=1, return_index=True)[1]
     return [int(one) for one in numbers[first]]

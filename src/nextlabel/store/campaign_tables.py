@@ -159,7 +159,7 @@ def stored_event(state: CampaignState, event: Event) -> tuple[str, str | None]:
     """What is stored of an event: its data as JSON without names, payloads and free text, and the free text."""
     data, kind = event.data, event.kind
     if kind == TASKS_ADDED:
-        return json.dumps({**data, "tasks": [[key, klass] for key, _, klass in data["tasks"]]}), None
+        return json.dumps({**data, "tasks": [[key, class_id] for key, _, class_id in data["tasks"]]}), None
     if kind == NOTICED:
         return json.dumps({**data, **_about(data, lambda name: state.numbers[name])}), None
     if "worker" not in data and COMMENT not in data:
@@ -247,9 +247,9 @@ def _put_payloads_back(event: Event, stored: dict[int, str]) -> int:
     """Complete an event's tasks; returns by how many characters the event is longer than what is stored of it."""
     data, longer = event.data, 0
     complete = []
-    for number, (key, klass) in enumerate(data["tasks"], data["first"]):
+    for number, (key, class_id) in enumerate(data["tasks"], data["first"]):
         text = stored.get(number)
-        complete.append([key, payload_from(text, number), klass])
+        complete.append([key, payload_from(text, number), class_id])
         longer += len(text or "") + len(", ")
     data["tasks"] = complete
     return longer
@@ -307,7 +307,7 @@ def moving_columns(state: CampaignState, task: int) -> Values:
 def task_columns(state: CampaignState, task: int, key: str) -> Values:
     """A row of ``tasks`` without the campaign."""
     own = state.pool.tasks
-    return (task, key, int(own.klass[task]), float(own.place[task]), *moving_columns(state, task))
+    return (task, key, int(own.class_id[task]), float(own.place[task]), *moving_columns(state, task))
 
 
 def worker_columns(number: int, state: CampaignState, worker: int) -> Values:
@@ -355,9 +355,9 @@ def load_state(runner: Runner, number: int, row: CampaignRow) -> CampaignState:
     state.workers = [WorkerRow(*one) for one in runner.all(_workers, which)]
     state.numbers = {tally.worker: k for k, tally in enumerate(state.workers)}
     own, entries, held = state.pool.tasks, state.pool.entries, state.leases
-    for klass, place, node, w, labels, closed, gold in _columns(runner, _tasks, which):
+    for class_id, place, node, w, labels, closed, gold in _columns(runner, _tasks, which):
         many = len(place)
-        own.extend(many, klass=klass, place=place, node=node, w=w, labels=labels, gold=_numbers(gold, NONE))
+        own.extend(many, class_id=class_id, place=place, node=node, w=w, labels=labels, gold=_numbers(gold, NONE))
         state.closed_seq.extend(many, seq=_numbers(closed, NONE))
     code = {status: k for k, status in enumerate(STATUSES)}
     for task, who, status, leased_at, until, seq, ended, label, counted, dropped, free, secret in _columns(

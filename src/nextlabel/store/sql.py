@@ -304,7 +304,7 @@ class _Transaction(StoredLog):
         for number, (key, payload) in self._new_tasks().items():
             if key in wanted:
                 own = self.state.pool.tasks
-                found[key] = TaskRow(number, key, payload, int(own.klass[number]), float(own.place[number]))
+                found[key] = TaskRow(number, key, payload, int(own.class_id[number]), float(own.place[number]))
         for task in found.values():
             gold = int(self.state.pool.tasks.gold[task.number]) if task.number < self.state.pool.tasks.size else -1
             task.gold = None if gold < 0 else gold

@@ -252,16 +252,16 @@ class CrowdAllocator:
             labels = CrowdLabels(task, worker, answer, len(self.gold), len(state.counts), state.belief.shape[1])
             modest = modest_prior(labels, self.gold, self.prior)
             state = state._replace(base=modest.pseudo, hold=float(modest.hold))
-        tilt = self.offsets if np.ptp(self.offsets, axis=0).any() else self.offsets[:0]
-        refit(state, task, worker, answer, len(came), self.gold, tilt, SWEEPS, RISE, False, np.zeros(SWEEPS))
+        prior_offset = self.offsets if np.ptp(self.offsets, axis=0).any() else self.offsets[:0]
+        refit(state, task, worker, answer, len(came), self.gold, prior_offset, SWEEPS, RISE, False, np.zeros(SWEEPS))
         pseudo = state.counts + state.pseudo
         self.campaign.channels[:] = pseudo / pseudo.sum(axis=2, keepdims=True)
 
     def hear(self, labels: CrowdLabels, features: Features, names: Sequence[Any]) -> None:
         """Teach a learner of the tasks' features by the labels so far; the next refit starts from what it says."""
         _, taught = learn_jointly(labels, self.gold, features, names, prior=self.prior)
-        self.offsets[:] = 0.0 if taught.tilt is None else taught.tilt
-        self.beside_learner = taught.tilt is not None
+        self.offsets[:] = 0.0 if taught.prior_offset is None else taught.prior_offset
+        self.beside_learner = taught.prior_offset is not None
 
     def rebin(self) -> None:
         """After a refit: tasks go to the bins of their new beliefs and keep their plans."""

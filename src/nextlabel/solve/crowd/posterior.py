@@ -11,7 +11,7 @@ p_x(A)   beliefs    (tasks, C)   P(z_x | labels, A, pi): what the labels say if 
 A chain begins with the answer of one label of each task, taken at random. Between blocks of sweeps an exchange of two
 truths on all tasks without gold is proposed by lot and accepted by the ratio of the posteriors (Metropolis): Gibbs
 steps alone do not get from a crowd to its mirror image. Of many labels each chain takes the tasks of a random part, and
-knows nothing of the others; of many tasks without a label, which differ by their ``tilt`` alone, it takes some.
+knows nothing of the others; of many tasks without a label, which differ by their ``prior_offset`` alone, it takes some.
 Guarantee: the chains are independent, and their common law is near the posterior of what they look at, the nearer the
 more sweeps. Cost: see the kernel; ``MOST_LABELS`` labels a chain.
 """
@@ -48,7 +48,7 @@ class DrawnCrowd(NamedTuple):
 
 
 class CrowdPosterior:
-    """What labels say about the crowd. ``gold`` (K,) is the truth or -1, ``tilt`` (K, C) is added to log shares.
+    """What labels say about the crowd. ``gold`` (K,) is the truth or -1, ``prior_offset`` (K, C) adds to log shares.
 
     ``counts`` (K,) are the tasks whose beliefs are wanted, all by default.
     """
@@ -58,13 +58,13 @@ class CrowdPosterior:
         labels: CrowdLabels,
         prior: CrowdPrior,
         gold: Ints | None = None,
-        tilt: Floats | None = None,
+        prior_offset: Floats | None = None,
         counts: Bools | None = None,
     ) -> None:
         K, C = labels.tasks, labels.answers
         self._prior, self._workers = prior, labels.workers
         self._gold = np.full(K, -1, dtype=np.int64) if gold is None else gold
-        self._tilt = np.zeros((K, C)) if tilt is None else tilt
+        self._tilt = np.zeros((K, C)) if prior_offset is None else prior_offset
         self._counts = np.ones(K, dtype=np.bool_) if counts is None else counts
         task, worker, answer = (np.ascontiguousarray(column, dtype=np.int64) for column in labels[:3])
         self._first, self._code = by_task(task, worker, answer, len(task), K, C)
@@ -83,10 +83,10 @@ class CrowdPosterior:
         many = np.diff(self._first)[tasks]
         first = np.concatenate([[0], np.cumsum(many)])
         code = self._code[np.arange(first[-1]) + np.repeat(self._first[tasks] - first[:-1], many)]
-        gold, tilt = self._gold[tasks], self._tilt[tasks]
+        gold, prior_offset = self._gold[tasks], self._tilt[tasks]
         votes = code[first[:-1] + (chance.random(len(tasks)) * many).astype(np.int64)] % C
         truth = np.where(gold >= 0, gold, votes.astype(np.int64))
-        drawn = DrawnTasks(first, code, gold, tilt, np.full(len(tasks), -1))
+        drawn = DrawnTasks(first, code, gold, prior_offset, np.full(len(tasks), -1))
         pseudo, hold = self._prior.pseudo.copy(), self._prior.hold
         channels, share = np.empty((self._workers + strangers, C, C)), np.empty(C)
         sweeps = min(max(UPDATES // max(len(code), 1), FEWEST), MOST) // BLOCKS
@@ -95,7 +95,7 @@ class CrowdPosterior:
             held = min(hold, HOLD) if hold < math.inf else hold
             draw_posterior(drawn, pseudo, held, self._prior.share, truth, sweeps, chance, channels, share)
         log = np.log(channels)[code // C, :, code % C]
-        odds = tilt + np.log(share)
+        odds = prior_offset + np.log(share)
         for c in range(C):
             odds[:, c] += np.bincount(np.repeat(np.arange(len(tasks)), many), log[:, c], minlength=len(tasks))
         wanted = self._counts[tasks]

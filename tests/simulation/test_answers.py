@@ -43,6 +43,18 @@ def test_a_rating_is_worth_what_its_loss_is_less_than_the_largest(capsys: Any, l
     assert bound["bound"] >= best["value"] >= index["value"]
 
 
+def test_what_labels_cost_is_not_taken_for_error(capsys: Any) -> None:
+    """A form is paid once, and a rating's bound is net of what labels cost."""
+    Path("problem.toml").write_text("label_cost = 0.3\n" + RATINGS.format(4, "squared"))
+    assert run(["bound", "--problem", "problem.toml"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "error of an item and the cost of its labels are together at least" in said
+    assert "bound_all_labels" not in asked(capsys, "bound", "label_cost = 0.01\n" + LABELS)
+    Path("problem.toml").write_text("budget = 3\n[question]\nanswer = 'multi'\nlabels = 3\n[[tasks]]\ncount = 2\n")
+    assert run(["exact", "--problem", "problem.toml"]) == 0
+    assert "That is of one label, asked alone." in " ".join(capsys.readouterr().out.split())
+
+
 def test_pairs_and_several_labels_are_simulated(capsys: Any) -> None:
     pairs = asked(capsys, "simulate", PAIRS, "--replications", "2")
     assert pairs["figure"] == "Kendall's tau" and {one["budget"] for one in pairs["rows"]} == {60}
@@ -61,13 +73,16 @@ def test_pairs_and_several_labels_are_simulated(capsys: Any) -> None:
         ("simulate", PAIRS.replace("sd = 3", "score = 3"), "unknown key 'score'"),
         ("bound", LABELS.replace("labels = 3", "labels = 0"), "whole number from 1 to 26"),
         ("bound", LABELS.replace("labels = 3", "scale = '1..3'"), "unknown key 'scale'"),
+        ("exact", LABELS.replace("labels = 3", "labels = ['a']"), "whole number from 1 to 26"),
+        ("bound", RATINGS.format(4, "squared") + "reward = 'accuracy'\n", "says itself what its answers are worth"),
+        ("bound --value 10", RATINGS.format(4, "squared"), "--value"),
         ("bound", RATINGS.format(4, "cubic"), "cubic"),
         ("bound", "budget = 3\n[question]\nanswer = 'essay'\n", "'essay'"),
     ],
 )
 def test_what_makes_no_sense_is_refused(capsys: Any, command: str, text: str, said: str) -> None:
     Path("problem.toml").write_text(text)
-    assert run([command, "--problem", "problem.toml"]) == 2
+    assert run([*command.split(), "--problem", "problem.toml"]) == 2
     assert said in " ".join(capsys.readouterr().err.split())
 
 

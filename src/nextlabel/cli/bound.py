@@ -40,24 +40,28 @@ def bound(
         from nextlabel.solve.bound import upper_bound
 
         result = upper_bound(problem, prices, cap=cap, flight=flight, charge=charge, progress=progress)
-    more, fields = _of_question(flags.question, result)
+    more, fields = _of_question(flags.question, problem, result)
     fields = {**_as_dict(problem, result), **fields, "read": read}
     sentence, title = _sentence(problem, result) + more, f"Upper bound: {describe(problem)}"
     return tabled(title, ("", ""), _rows(problem, result), sentence, fields)
 
 
-def _of_question(question: dict[str, Any], result: Bound) -> tuple[str, dict[str, Any]]:
+def _of_question(question: dict[str, Any], problem: Problem, result: Bound) -> tuple[str, dict[str, Any]]:
     """What the bound says where items are rated, or have several labels, in a sentence and for ``--json``."""
-    if question.get("answer") == "rating":
+    holds = result.certified or result.confidence is not None
+    if question.get("answer") == "rating" and holds:
         from nextlabel.crowd.answers import Rating
 
         kind = Rating.parse(question.get("scale"), question.get("loss"))
         least = max(float(kind.losses.max()) - result.per_task, 0.0)
-        return f" So the expected {kind.loss} error of an item is at least {least:.6g}.", {"least_loss": least}
+        cost = " and the cost of its labels are together" if net(problem) else " is"
+        return f" So the expected {kind.loss} error of an item{cost} at least {least:.6g}.", {"least_loss": least}
     if question.get("answer") == "multi":
         from nextlabel.problem.tables import labels_asked
 
         labels = labels_asked(question.get("labels"))
+        if net(problem) or not holds:  # a form is paid once, and not for each of its labels
+            return " That is of one label, asked alone.", {"labels": labels}
         every = labels * result.value
         said = f" That is of one label; of {labels} asked together no policy can get more than {every:,.3f} right."
         return said, {"labels": labels, "bound_all_labels": every}

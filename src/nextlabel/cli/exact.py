@@ -83,6 +83,7 @@ def exact(
     answer |= {"seconds": best.seconds, "problem": problem_fields(problem), "read": read}
     unit = "tasks right" if counts_tasks(problem) else "value"
     caption = _sentence(problem, best, policy, reached)
+    caption += " That is of one label, asked alone." if flags.question.get("answer") == "multi" else ""
     return tabled(f"Exact optimum: {describe(problem)}", ("", unit, "per task"), rows, caption, answer)
 
 

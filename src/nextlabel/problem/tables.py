@@ -283,6 +283,8 @@ def read_problem_table(path: str | Path) -> dict[str, Any]:
             f"Write answer = and one of {', '.join(OPTIONS)}.",
         )
     known_keys(question, ("answer", *OPTIONS[kind]), f"[question] of {path} with answer {kind}")
+    if kind == "multi":
+        labels_asked(question.get("labels"))
     tasks = table.get("tasks", [])
     if not isinstance(tasks, list) or not all(isinstance(t, dict) for t in tasks):
         raise FileFormatError(f"'tasks' in {path} is not an array of tables.", "Write [[tasks]] above each class.")
@@ -332,6 +334,11 @@ def problem_from_table(
         raise ProblemError(f"the question is for {asked(table)}s, which this command cannot plan.", f"Use {commands}.")
     if any("sd" in entry for name in ("tasks", "workers") for entry in table.get(name, [])):
         raise ProblemError("sd is for numbers and pairs.", 'Write [question] with answer = "number", or leave sd out.')
+    if asked(table) in ("rating", "multi") and any("reward" in entry for entry in table.get("tasks", [])):
+        raise ProblemError(
+            f"a question with answer {asked(table)} says itself what its answers are worth.",
+            "Leave out the reward, and --reward, --value and --utility.",
+        )
     if "budget" not in table:
         raise ProblemError("the problem has no budget.", "Give --budget N or budget = N in the file.")
     notes: list[str] = []

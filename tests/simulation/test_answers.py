@@ -71,6 +71,11 @@ def test_pairs_and_several_labels_are_simulated(capsys: Any) -> None:
         ("bound", PAIRS, "Use simulate"),
         ("simulate", PAIRS.replace("0.95", "0.4"), "right more often than not"),
         ("simulate", PAIRS.replace("sd = 3", "score = 3"), "unknown key 'score'"),
+        ("simulate", PAIRS.replace("sd = 3", "sd = 'a'"), "sd is 'a'"),
+        ("simulate", PAIRS.replace("count = 8", "count = -8"), "count is -8"),
+        ("simulate", PAIRS.replace("count = 4", "count = 2.5"), "count is 2.5"),
+        ("simulate", PAIRS + "supply = -3\n", "supply is -3"),
+        ("simulate", PAIRS.replace("budget = 60", "budget = -2"), "budget is -2"),
         ("bound", LABELS.replace("labels = 3", "labels = 0"), "whole number from 1 to 26"),
         ("bound", LABELS.replace("labels = 3", "scale = '1..3'"), "unknown key 'scale'"),
         ("exact", LABELS.replace("labels = 3", "labels = ['a']"), "whole number from 1 to 26"),
@@ -125,6 +130,15 @@ def test_recorded_answers_are_replayed(capsys: Any, kind: str, options: tuple[st
     learnt = {(one["rule"], one["budget"]): one["mean"] for one in found["rows"] if one["readout"] == "learnt"}
     assert learnt["value", 50] > 0.4 and learnt["even", 50] > 0.4
     assert sum(learnt[rule, 50] - learnt[rule, 18] for rule in ("value", "even")) > 0
+
+
+def test_a_pair_that_somebody_labelled_twice_and_a_truth_that_is_not_known(capsys: Any) -> None:
+    rows = ["a,b,w1,first", "b,a,w1,second", "a,c,w1,first", "b,c,w1,first", "a,b,w2,first"]
+    Path("labels.csv").write_text("\n".join(["first,second,worker,label", *rows]))
+    assert run(["backtest", "labels.csv", "--answer", "pair", "--budget", "6", "--replications", "2"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "which favours that read-out" in said
+    assert "Nothing is certified" in said
 
 
 def test_options_of_a_choice_are_refused(capsys: Any) -> None:

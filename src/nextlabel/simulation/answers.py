@@ -44,6 +44,7 @@ from nextlabel.policies.crowd.forms import FormCrowd
 from nextlabel.policies.crowd.valued import NumberCrowd, PairCrowd, RatingCrowd, numbers_of
 from nextlabel.problem.problem import Problem
 from nextlabel.problem.tables import known_keys, labels_asked
+from nextlabel.problem.tasks import positive, whole
 from nextlabel.prose import counted
 from nextlabel.reporting.report import Report, Table
 
@@ -63,7 +64,7 @@ class Recorded:
     """Labels to buy, and the truth (items,) to hold them against: nan where it is not known, of ``multi`` codes.
 
     ``pairs`` (tasks, 2) are the items of each task where two are compared; else tasks are items. ``supply`` (workers,)
-    is how often each comes at most.
+    is how often each comes at most, and ``judged`` says where the truth comes from.
     """
 
     kind: Answer
@@ -71,6 +72,7 @@ class Recorded:
     truth: Floats
     pairs: Ints = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
     supply: Ints | None = None
+    judged: str = "what was drawn"
 
     def crowd(self, seed: int) -> GrowingCrowd:
         """The allocator of a live campaign, with all items and workers."""
@@ -99,7 +101,7 @@ class Recorded:
         for row, (task, worker) in enumerate(zip(labels.task.tolist(), labels.worker.tolist(), strict=True)):
             left[worker][task] = row
         bought, many, version, due = list[int](), np.zeros(labels.tasks), 0, 0
-        visits = np.bincount(labels.worker, minlength=labels.workers)
+        visits = np.array([len(one) for one in left], dtype=np.int64)  # of two labels of one item the last is there
         visits = visits if self.supply is None else np.minimum(visits, self.supply)
         for worker in rng.permutation(np.repeat(np.arange(labels.workers), visits)).tolist():
             n, there = len(bought), np.array(sorted(left[worker]), dtype=np.int64)
@@ -211,10 +213,11 @@ def replay_report(
     of = f"{counted(items, 'item')}, {counted(data.labels.workers, 'worker')}, {counted(most, 'label')} to buy from"
     return Report(
         title=title,
-        tables=[Table(title, ("labels", "rule", "read out", figure, ""), rows, f"{of}. 1 is best.")],
+        tables=[Table(title, ("labels", "rule", "read out", figure, ""), rows)],
         sentences=[
+            f"{of}. 1 is best, and the truth is {data.judged}.",
             "value: the live rule, the item whose next label is worth most; even: the item with the fewest labels. "
-            f"± is the half-width of a 95% interval over {counted(replications, 'replay')}. Nothing is certified."
+            f"± is the half-width of a 95% interval over {counted(replications, 'replay')}. Nothing is certified.",
         ],
         heading=title, lead=of,
         fields={
@@ -274,7 +277,10 @@ def _known_or_learnt(data: Recorded) -> Recorded:
     known = int(np.isfinite(data.truth).sum())
     if known == 1 or len(data.truth) < 2:
         raise InputError("fewer than two items have gold and labels.", "Give the gold of these labels.")
-    return data if known else replace(data, truth=data.read(data.labels, "learnt"))
+    if known:
+        return replace(data, judged=f"the gold of {counted(known, 'item')}")
+    said = "what all of the labels say as learnt, which favours that read-out"
+    return replace(data, truth=data.read(data.labels, "learnt"), judged=said)
 
 
 def drawn_pairs(score: Floats, right: Floats, rng: np.random.Generator) -> Recorded:
@@ -319,22 +325,25 @@ class Drawn:
         for name, keys in (("tasks", ("count", "sd")), ("workers", ("accuracy", "count", "supply"))):
             for entry in table.get(name, ()):
                 known_keys(entry, keys, f"[[{name}]] of a question for pairs")
-        tasks, people = table.get("tasks", []), table.get("workers", [])
-        spread = np.repeat([float(one.get("sd", 1.0)) for one in tasks], [int(one.get("count", 0)) for one in tasks])
-        many = [int(one.get("count", 1)) for one in people]
-        right = np.repeat([float(one.get("accuracy", 1.0)) for one in people], many)
+        tasks, people, hint = table.get("tasks", []), table.get("workers", []), "Give a number above 0, e.g. 1."
+        spread = np.repeat(
+            [positive("sd", one.get("sd", 1.0), hint) for one in tasks],
+            [whole("count", one.get("count", 1), 1, hint) for one in tasks],
+        )
+        many = [whole("count", one.get("count", 1), 1, hint) for one in people]
+        right = np.repeat([positive("accuracy", one.get("accuracy", 1.0), hint) for one in people], many)
         if len(spread) < 2 or len(right) < 1 or not ((right > 0.5) & (right <= 1.0)).all() or "budget" not in table:
             raise ProblemError(
                 "a problem of pairs needs a budget, two items and workers who are right more often than not.",
                 "Give budget, [[tasks]] with count and sd, and [[workers]] with count and accuracy.",
             )
-        supply = _each([one.get("supply") for one in people], many)
+        supply = _each([whole("supply", one["supply"], 1, hint) if "supply" in one else None for one in people], many)
 
         def draw(seed: int) -> Recorded:
             rng = np.random.default_rng([seed, 11])
             return replace(drawn_pairs(rng.normal(0.0, spread), right, rng), supply=supply)
 
-        return cls(draw, int(table["budget"]), f"Pairs of {counted(len(spread), 'item')}")
+        return cls(draw, whole("budget", table["budget"], 1, hint), f"Pairs of {counted(len(spread), 'item')}")
 
     @classmethod
     def labels(cls, problem: Problem, labels: object) -> Drawn:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import func, select
 
 import nextlabel as nl
+from nextlabel.campaign.crowd_model import new_model
 from nextlabel.campaign.new_tasks import read_tasks
 from nextlabel.campaigns import deletions, imports
 from nextlabel.campaigns.service import CampaignService
@@ -166,3 +168,21 @@ def test_from_python(tmp_path: Path) -> None:
             campaign.ask("ann")
     with pytest.raises(InputError):
         nl.Campaign.open(url)
+
+
+@pytest.mark.parametrize("settings", [{}, {"answer": "pair"}])
+def test_what_reads_the_log_beside_a_deletion_ends(tmp_path: Path, settings: Any) -> None:
+    """A model that follows a log is told that there is none, and does not wait for events that never come."""
+    items = [{"id": f"t{k}", "text": "x"} for k in range(4)]
+    with nl.Campaign.create(f"sqlite:///{tmp_path / 'x.db'}", tasks=items, budget=9, **settings) as campaign:
+        lease = campaign.ask("ann")
+        assert lease
+        with campaign._service.store.transaction(campaign.id) as state:
+            view, all_tasks = state.copy_for_reading(), state.row.tasks
+        campaign.delete()
+        with pytest.raises(GoneError):
+            new_model(view).catch_up(view)
+        data = {"tasks": all_tasks, "version": 1, "given": 1, "left": 8}
+        if settings:
+            with pytest.raises(GoneError):
+                new_model(view)._refit(view, data)

@@ -20,7 +20,7 @@ from __future__ import annotations
 import io
 import json
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -36,6 +36,7 @@ from nextlabel.beliefs.fact import Fact, OneCoin
 from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.new_tasks import pair_of
+from nextlabel.campaign.records import deleted_campaign
 from nextlabel.campaign.rows import CampaignRow, WorkerRow, erased_number, lease_number
 from nextlabel.campaign.settings import ALL, CampaignSettings, columns_of
 from nextlabel.crowd.answers import Z95, Answer, Choice, Number, Pair, Rating
@@ -214,10 +215,8 @@ class CrowdModel:
         """Bring the model to the last event of the log."""
         if not self._aimed:
             self._aim_at_last_refit(log)
-        end = log.row.seq
-        while self.seq < end:
-            for event in log.log(self.seq, min(CHUNK, end - self.seq)):
-                self.apply(log, event)
+        for event in _events(log, self.seq, log.row.seq):
+            self.apply(log, event)
 
     def _aim_at_last_refit(self, log: CampaignState) -> None:
         """Of all refits in the log, only the last one needs to be computed."""
@@ -434,10 +433,9 @@ class CrowdModel:
         With ``teach`` a learner of the tasks' features is taught first; returns what the event has to say of it.
         """
         self.crowd.reserve_tasks(log.row.tasks)
-        while self.seq < upto:
-            for event in log.log(self.seq, min(CHUNK, upto - self.seq)):
-                self._move(log, event)
-                self.seq = event.seq
+        for event in _events(log, self.seq, upto):
+            self._move(log, event)
+            self.seq = event.seq
         taught = self._teach(log, data) if teach else {}
         self._refit(log, {**data, **taught})
         return taught
@@ -689,6 +687,8 @@ class ValuedModel(CrowdModel):
         if isinstance(self.crowd, PairCrowd):
             while (after := len(self.crowd.first)) < self.crowd.tasks:
                 page = log.source.payloads(after - 1, min(CHUNK, self.crowd.tasks - after))
+                if not page:
+                    raise deleted_campaign(log.row.id)
                 self.crowd.add_pairs([pair_of(payload) for _, payload in page])
         super()._learn(log, data)
 
@@ -713,6 +713,16 @@ class ValuedModel(CrowdModel):
 def first_model(config: CampaignSettings) -> CrowdModel:
     """The model of a campaign before its first event."""
     return (ValuedModel if config.answer_type.noun else CrowdModel)(config)
+
+
+def _events(log: CampaignState, after: int, upto: int) -> Iterator[Event]:
+    """The events above a number up to another one; GoneError if the campaign is deleted meanwhile."""
+    while after < upto:
+        page = log.log(after, min(CHUNK, upto - after))
+        if not page:
+            raise deleted_campaign(log.row.id)
+        yield from page
+        after = page[-1].seq
 
 
 def _padded(counts: Ints, size: int, rest: int = 0) -> Ints:

@@ -15,7 +15,7 @@ from nextlabel.campaign.replies import Lease
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaigns.service import CampaignService
 from nextlabel.cli.app import run
-from nextlabel.errors import InputError
+from nextlabel.errors import InputError, NotFoundError
 from nextlabel.store.sql import open_store
 
 TASKS = 24
@@ -85,6 +85,21 @@ def test_a_worker_who_was_good_and_is_not_is_found_out_as_fast_as_a_stranger() -
         service.create(settings(known_workers=known), id, [{"id": f"t{k}", "text": "x"} for k in range(TASKS)])
         play(service, id, {"ann": 0.5, "cis": 0.95, "dan": 0.95, "fay": 0.95, "gus": 0.95}, 30, seed=3)
     assert abs(accuracy(service, "known", "ann") - accuracy(service, "new", "ann")) < 0.03
+    service.close()
+
+
+def test_who_is_known_and_never_came_can_be_erased() -> None:
+    service = CampaignService(open_store("memory:"))
+    service.create(settings(known_workers=True), "known", [{"id": "t0"}])
+    service.add_profiles("known", [{"worker": "ann", "truth": "no", "answer": "no", "count": 9}])
+    with pytest.raises(InputError, match="names no worker"):
+        service.add_profiles("known", [{"worker": "", "truth": "no", "answer": "no", "count": 9}])
+    with pytest.raises(NotFoundError):
+        service.erase_worker("gone", "ann")
+    service.erase_worker("known", "ann")
+    assert service.run("known", lambda commands: commands.state.source.kept("known")) == b"{}"
+    with pytest.raises(NotFoundError):
+        service.erase_worker("known", "ann")
     service.close()
 
 

@@ -77,12 +77,15 @@ def add_known(state: CampaignState, table: Profiles) -> int:
     return len(known)
 
 
-def forget(state: CampaignState, worker: str) -> None:
-    """Take a worker out of both tables."""
+def forget(state: CampaignState, worker: str) -> bool:
+    """Take a worker out of both tables; whether they were in one."""
+    found = False
     for part in (PROFILES, KNOWN):
         table = read_profiles(state.source.kept(part))
         if table.pop(name_hash(worker), None) is not None:
             _write(state, part, table)
+            found = True
+    return found
 
 
 def profiles_from_rows(rows: Iterable[Mapping[str, Any]], labels: tuple[str, ...]) -> Profiles:
@@ -96,7 +99,9 @@ def profiles_from_rows(rows: Iterable[Mapping[str, Any]], labels: tuple[str, ...
             raise InputError(
                 f"row {number:,} is no profile.", "Give worker, truth and answer (labels of the campaign), and count."
             ) from None
-        if not (worker and 0 <= count < 1e9):
+        if not worker:
+            raise InputError(f"row {number:,} names no worker.", "Give worker, truth, answer and count.")
+        if not 0 <= count < 1e9:
             raise InputError(f"row {number:,}: count is {count:g}.", "Give a number from 0.")
         out.setdefault(name_hash(worker), np.zeros((len(labels), len(labels))))[c, y] += count
     return {name: counts.tolist() for name, counts in out.items()}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import wait
+from contextlib import nullcontext, suppress
 from dataclasses import asdict, replace
 from functools import partial
 from hashlib import sha256
@@ -66,7 +67,7 @@ from nextlabel.campaigns.refits import BackgroundRefits
 from nextlabel.campaigns.table_cache import TableCache, crowd_compiled
 from nextlabel.campaigns.visits import PlatformVisits
 from nextlabel.campaigns.worker_reports import WorkerReports
-from nextlabel.errors import BusyError, ConflictError, NotFoundError, TablesPendingError
+from nextlabel.errors import BusyError, ConflictError, GoneError, NotFoundError, TablesPendingError
 from nextlabel.files.features import read_features
 from nextlabel.policies.allocation import Group
 from nextlabel.store.records import kept_name
@@ -339,19 +340,24 @@ class CampaignService:
 
     def erase_worker(self, id: str, worker: str) -> WorkerRow:
         """Take a person's name and words out of a campaign: its log, visits, links; what they are called now."""
-        name = checked_worker(worker)
-        visits = self.store.visits.forget(id, name)
+        name, _ = checked_worker(worker), self.store.row(id)
+        known, owners = bool(self.store.visits.forget(id, name)), self.store.access.owners()
+        for one in self.store.campaigns():  # what one campaign knows of somebody, others of the owner have copied
+            if owners.get(one.id) == owners.get(id) and (one.config.known_workers or one.id == id):
+                with nullcontext() if one.id == id else suppress(GoneError):
+                    known = self.run(one.id, lambda commands: forget(commands.state, name)) or known
+
+        def erase(commands: Commands) -> WorkerRow:
+            forget(commands.state, name)  # it may have ended since
+            return replace(erase_worker(commands, name))
+
         try:
             self.set_standing(id, name, "blocked")  # what they hold goes to others
-            row = self.run(id, lambda commands: replace(erase_worker(commands, name)))
-        except NotFoundError:  # they came, and had no task
+            row = self.run(id, erase)
+        except NotFoundError:  # they came, or were known, and had no task
             row = WorkerRow(ERASED)
-            if not visits:
+            if not known:
                 raise
-        owners, kept = self.store.access.owners(), self.store.campaigns()
-        for one in kept:  # what one campaign knows of somebody, others of the owner have copied
-            if owners.get(one.id) == owners.get(id) and (one.config.known_workers or one.id == id):
-                self.run(one.id, lambda commands: forget(commands.state, name))
         self.store.access.revoke_link(id, link_name(self.store.get(LINK_SECRET) or b"", id, name))
         self.worker_reports.forget(id)
         self.store.forget_pages()

@@ -231,10 +231,7 @@ def add(
 ) -> Said:
     """Add tasks, known answers, predictions, features of items or profiles of workers, all of a file or none of it.
 
-    Control questions are given among the others and never shown as such. Their labels tell how good each worker is, and
-    are not paid from the budget unless the campaign was created with --gold-in-budget; an answer is corrected by giving
-    it again. A model is learnt like any worker, so that people go where it is not enough. With features a label says
-    something about items like its own; they may be of items that come later.
+    A known answer is corrected by giving it again. Features may be of items that come later.
     """
     if sum(given is not None for given in (tasks, gold, predictions, features, profiles)) != 1:
         raise InputError(
@@ -323,7 +320,7 @@ def change(
         tuple[str, str] | None,
         Flag(
             "TASK ANSWER",
-            "Set the answer of a doubtful item: it is final, teaches who is good, and is marked in the results.",
+            "Set the answer of a doubtful item: it is final and teaches who is good.",
         ),
     ] = None,
     undo_adjudication: Annotated[
@@ -340,10 +337,6 @@ def change(
 
     Workers who hold a task when it is paused can finish it, and see other texts with their next task. --budget +N and
     -N change the old budget; none takes away what may be left out, e.g. --deadline none.
-
-    Commands are refused while the clock is more than a minute behind, or more than 30 days ahead of a campaign's last
-    event. Once it is accepted, leases that a wrong clock gave out end as if they had been given out now, and a campaign
-    that was closed too early by its deadline is open again.
     """
     values = typed_settings(typed, changing=True)
     if not values and (paused, adjudicate, undo_adjudication, owner) == (None,) * 4 and not accept_clock:
@@ -495,8 +488,7 @@ def export(
         Literal["tasks", "labels", "workers", "profiles", "events", "items"],
         Flag(
             None,
-            "One row per task, one for each worker's answer to a task, one per worker, what each is like, the "
-            "log, or, of pairs, one per item in their order.",
+            "What a row is; items are those of pairs, in their order.",
         ),
     ] = "tasks",
     unanswered: Annotated[bool, Flag(None, "also leases without an answer.", needs="--rows labels")] = False,
@@ -514,11 +506,9 @@ def export(
 ) -> None:
     """Write every task with its label, its probability, its label counts and the event that closed it.
 
-    With --rows labels: who answered what, and when. workers, backtest, prior, rates and plan --pilot read that file,
-    or the campaign itself as campaign:ID. With --rows workers: labels, time and amount of each worker, with agreement,
-    accuracy and what stands out. With --rows profiles: how often each worker gave an answer to a truth in a campaign
-    that has ended, for the next one (add --profiles). With --rows events: the log. With --rows items: the items of a
-    campaign for pairs, the best first.
+    Of the other --rows, labels says who answered what, and when (workers, backtest, prior, rates and plan --pilot read
+    that file, or campaign:ID); workers has labels, time, amount, agreement, accuracy and what stands out; profiles how
+    often each worker gave an answer to a truth in a campaign that has ended, for the next one (add --profiles).
     """
     if as_json and save is None:
         refuse_idle(context, ["format"], "--save, or without --json")
@@ -629,9 +619,8 @@ def audit(
 ) -> Said:
     """Audit the results: an expert's answers to items drawn at random correct the expected accuracy.
 
-    The file that --save writes has an empty column label; filled in, it is what --answers reads. The expert should not
-    see the campaign's results. With --freeze the labels are frozen, and --answers, --save and --link are about the
-    guarantee that at most --at-most-wrong of them (a setting of the campaign) are wrong, until --reopen.
+    --answers reads the file of --save, with its column label filled in by somebody who does not see the results. From
+    --freeze to --reopen, --answers, --save and --link are about the campaign's guarantee (its setting --at-most-wrong).
     """
     if freeze and reopen:
         raise InputError("--freeze and --reopen exclude each other.", "Give one of them.")
@@ -736,9 +725,9 @@ def workers(
 ) -> Said | Report:
     """Show each worker's labels, accuracy, pay and standing, or change how one of them stands.
 
-    A paused worker gets no new task. A blocked one gets none, loses the one that they hold, and no answer that still
-    comes counts. Dropped labels leave the results but stay spent; restored ones come back where there is room. Erasing
-    takes a person's name, comments, visits and links out for good; record prints all that is kept about them.
+    A paused worker gets no new task; a blocked one also loses the one that they hold. Dropped labels leave the results
+    but stay spent. Erasing takes a person's name, comments, visits and links out for good; record prints all that is
+    kept about them.
     """
     with service_at(db) as service:
         if action is None:
@@ -866,8 +855,8 @@ def webhooks(
 ) -> Said | Report:
     """Show the addresses that are told what happens in a campaign, or change them.
 
-    A webhook that is added signs its messages with a secret that is shown only once. test sends a message now, enable
-    goes on with one that was disabled or fails: it is told all that it has missed.
+    add shows the secret by which messages are signed, once. test sends a message now, enable goes on with a webhook
+    that was disabled or fails: it is told all that it has missed.
     """
     needs_service()
     if action is not None and which is None:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from nextlabel.service.settings import ServiceSettings
     from nextlabel.store.sql import SqlStore
 
-Id = Annotated[str, typer.Argument(metavar="ID", help="The campaign's id; nextlabel campaign status lists them.")]
+Id = Annotated[str, typer.Argument(metavar="ID", help="The campaign's id.")]
 TASKS_FILE = typer.Argument(metavar="TASKS", help="A file of tasks: CSV, TSV, JSON lines, JSON or Parquet.")
 #: The flag --task-column of files of tasks, and what such flags go with.
 ID_COLUMN = ("NAME", "The column with the tasks. Default: id.")

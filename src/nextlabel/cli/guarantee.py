@@ -47,8 +47,7 @@ def guarantee(
         str | None,
         opt.Flag(
             "FILE",
-            "The workers' labels: task, worker, label. The expert's answers then teach who is good, and "
-            "the expert sees fewer items.",
+            "The workers' labels: task, worker, label. The expert's answers then teach who is good.",
         ),
     ] = None,
     known: Annotated[

@@ -64,8 +64,8 @@ def connect(
 ) -> None:
     """Give the annotators of a Label Studio project their next tasks, and take their labels in, until Ctrl-C.
 
-    The campaign is made when the project is first connected, and joined when it is connected again. Label Studio tells
-    of annotations at this service's address (--public-url), which also has the dashboard.
+    The campaign is made when the project is first connected. Label Studio tells of annotations at --public-url, which
+    also has the dashboard.
     """
     needs_service()
     from nextlabel.integrations.label_studio.api import LabelStudio

@@ -33,8 +33,7 @@ def mlflow(
 ) -> Said | None:
     """Take the traces of an MLflow experiment in as tasks, and write the campaign's labels back as assessments.
 
-    Every label becomes a feedback of its worker, and what the labels of a trace agree on an expectation. A round writes
-    what differs: the same again changes nothing.
+    Every label becomes a feedback of its worker, and what the labels of a trace agree on an expectation.
     """
     needs_service()
     from nextlabel.integrations.mlflow import MLflow, checked_name, sync

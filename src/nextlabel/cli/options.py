@@ -272,8 +272,8 @@ def _flag(hint: Any) -> list[Flag]:
 
 
 SEED_HELP = (
-    "Seed of every random draw. The same seed gives the same digits on the same machine and version, "
-    "and on another CPU the same digits as far as they are printed."
+    "Seed of every random draw. The same seed and version give the same digits, on another CPU as far as they are "
+    "printed."
 )
 
 #: Of one default everywhere; the digits do not depend on it.

@@ -38,9 +38,8 @@ def study(
 ) -> Said:
     """Print what the platform is given: the study's addresses and code, or MTurk's ExternalQuestion for CreateHIT.
 
-    Prolific's webhook, submission.status.change, is taken by a service that was started with the workspace's secret in
-    NEXTLABEL_PROLIFIC_SECRET; without one, see 'nextlabel platform statuses'. MTurk shows the campaign's page in a
-    frame, by https alone; only the sites of NEXTLABEL_FRAME_HOSTS may frame it.
+    Prolific's webhook, submission.status.change, needs a service with NEXTLABEL_PROLIFIC_SECRET; without one, see
+    'nextlabel platform statuses'. MTurk shows the campaign's page in a frame, by https alone.
     """
     if height != int(height):
         raise InputError(f"the frame's height {height:g} is not a whole number.", "Give e.g. 800.")
@@ -112,8 +111,8 @@ def statuses(
 ) -> Said:
     """List the submissions of a campaign; with Prolific's export, do first what its webhook would have done.
 
-    What participants hold who returned their submission or ran out of time goes to others. Labels of rejected
-    submissions are dropped, and taken in again if the rejection is taken back.
+    Items of participants who returned their submission or ran out of time go to others. Labels of rejected submissions
+    are dropped, until the rejection is taken back.
     """
     changes = []
     if file is not None:

@@ -21,8 +21,8 @@ app = typer.Typer(help="Make, list and revoke tokens.", no_args_is_help=True)
 MOST_ACTIVITY = 10_000
 ROLE_HELP = (
     "What its holder may do: an administrator everything, a requester everything with their own campaigns, an auditor "
-    "read everything, a viewer read how campaigns stand and what they resulted in, but not who did what. Default: "
-    "requester, or administrator for the token of that name."
+    "read everything, a viewer read results but not who did what. Default: requester, or administrator for the token "
+    "of that name."
 )
 
 

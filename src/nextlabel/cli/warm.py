@@ -57,8 +57,7 @@ supply = 8
 def warm() -> Said:
     """Compile all numerical code ahead, which takes minutes once: at the build of an image, or after an update.
 
-    Compiled code is for this machine's processor. NUMBA_CACHE_DIR says where it is kept, and NUMBA_CPU_NAME=generic
-    makes it fit other processors of the kind.
+    NUMBA_CACHE_DIR says where it is kept, and NUMBA_CPU_NAME=generic makes it fit other processors of the kind.
     """
     from nextlabel.cli.app import run
 

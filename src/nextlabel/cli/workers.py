@@ -29,7 +29,7 @@ def workers(
         str | None,
         opt.Flag(
             "FILE",
-            "The truth about some tasks: task, label. Tasks drawn at random also tell how many labels are right.",
+            "The truth about some tasks: task, label. Tasks drawn at random tell how many labels are right.",
         ),
     ] = None,
     answer: opt.AnswerKind = "choice",

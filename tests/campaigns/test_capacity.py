@@ -32,6 +32,7 @@ def test_processes_add_up_until_the_cores_are_used() -> None:
     rates = [found.pairs_per_second(processes, database=0.0005) for processes in (1, 2, 4, 8)]
     assert rates == pytest.approx([500, 1000, 2000, 2000])
     assert found.workers(10) == pytest.approx(5000) and "the disk or the database" in " ".join(found.sentences())
+    assert "with the policy index" in found.sentences()[0]
 
 
 def test_the_flag_is_about_a_database(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -511,6 +511,21 @@ def test_mail_and_chat(tmp_path: Path, post: Post, receiver: Receiver) -> None:
     ]  # fmt: skip
 
 
+def test_a_name_calls_nobody_in_a_chat(tmp_path: Path, receiver: Receiver) -> None:
+    with (
+        on_sqlite(tmp_path, webhook_hosts="127.0.0.1") as service,
+        Client(service.url, service.token) as client,
+    ):
+        id = client.create(**QUICK).id  # type: ignore[arg-type]
+        client.add_tasks(id, [{"id": "t0", "text": "x"}])
+        client.add_webhook(id, f"chat+{receiver.url}", ["label.created"])
+        lease = client.ask(id, "<!channel>")
+        assert lease
+        client.tell(lease, "yes")
+        until(lambda: len(receiver.got) == 1)
+    assert "&lt;!channel&gt;" in json.loads(receiver.got[0][1])["text"]
+
+
 def test_a_password_is_never_sent_without_encryption(tmp_path: Path) -> None:
     asked = []
 

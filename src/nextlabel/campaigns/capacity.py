@@ -26,6 +26,8 @@ from nextlabel.campaigns.service import CampaignService
 
 #: Commands in one transaction, and tasks of the campaign.
 BATCH, TASKS = 64, 5_000
+#: The policy of the campaign that is measured: what a choice costs does not grow with its labels.
+POLICY = "index"
 #: Bytes in memory for a task, for a lease, and for a task with the policy crowd besides (docs/operations.md).
 TASK, LEASE, CROWD = 130, 75, 250
 
@@ -56,8 +58,9 @@ class Capacity:
         one, waits = self.pairs_per_second(), 1.0 - self.processor / self.wall
         limit = "the disk or the database" if waits > 0.5 else "this process's processor"
         return [
-            f"One process does {one:,.0f} pairs of an ask and its answer a second here: {self.workers(10):,.0f} people "
-            f"at once who take 10 seconds for a label, {self.workers(60):,.0f} who take a minute; over HTTP fewer.",
+            f"One process does {one:,.0f} pairs of an ask and its answer a second here with the policy {POLICY}: "
+            f"{self.workers(10):,.0f} people at once who take 10 seconds for a label, "
+            f"{self.workers(60):,.0f} who take a minute; over HTTP fewer.",
             f"A pair takes {1e3 * self.wall:.2f} ms, {1e3 * self.processor:.2f} of them of processor: the next limit "
             f"is {limit}.",
             f"There are {self.campaigns:,} campaigns with {self.tasks:,} tasks and {self.leases:,} leases, which take "
@@ -65,13 +68,13 @@ class Capacity:
         ]
 
 
-def capacity(service: CampaignService, seconds: float = 5.0, policy: str = "index") -> Capacity:
+def capacity(service: CampaignService, seconds: float = 5.0) -> Capacity:
     """Measure for so many seconds."""
     rows = service.store.campaigns()
     tasks, leases = sum(row.tasks for row in rows), sum(row.given for row in rows)
     crowd = sum(row.tasks for row in rows if row.config.knows_workers)
     id = f"capacity_{token_hex(6)}"
-    config = CampaignSettings.from_dict({"budget": 10**9, "policy": policy, "name": "measures what fits"})
+    config = CampaignSettings.from_dict({"budget": 10**9, "policy": POLICY, "name": "measures what fits"})
     service.create(config, id, [{"id": str(k)} for k in range(TASKS)])
     try:
         _round(service, id, 0)  # tables, and kernels

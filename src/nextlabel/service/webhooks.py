@@ -26,6 +26,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from email.message import EmailMessage
 from email.utils import formatdate
+from html import escape
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from smtplib import SMTP, SMTP_SSL
 from ssl import create_default_context
@@ -125,7 +126,8 @@ class WebhookSender:
         found = await asyncio.get_running_loop().getaddrinfo(url.host, port, type=1)
         addresses = [str(one[4][0]) for one in found]
         check_addresses(url, addresses, self._settings)
-        said = {"text": in_words(message)} if webhook.told_in_words else body_of(message)
+        # chats take what stands between < and > for links, and <!channel> for everybody
+        said = {"text": escape(in_words(message), quote=False)} if webhook.told_in_words else body_of(message)
         body = json.dumps(said, separators=(",", ":"), ensure_ascii=False).encode()
         request = self._http.build_request(
             "POST", url.copy_with(host=addresses[0]), content=body,

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 import nextlabel as nl
+from nextlabel.client import Client
+from nextlabel.web.pages import mount_pages
+from service_fixtures import on_sqlite
 
 
 def campaign(controls: int = 8, **settings: Any) -> nl.Campaign:
@@ -84,3 +89,15 @@ def test_too_few_questions_are_waited_for() -> None:
         on.set_gold({"t5": "1", "t6": "1"})
         give(on, "ann", "11")
         assert not all(give(on, "ann", "111"))
+
+
+def test_whoever_hands_out_links_is_told_that_questions_are_lacking(tmp_path: Path) -> None:
+    with on_sqlite(tmp_path, pages=mount_pages) as service, Client(service.url, service.token) as client:
+        id = client.create(budget=9, labels=["no", "yes"], qualification=2).id
+        client.add_tasks(id, [{"id": "t0", "text": "x", "gold": "yes"}])
+        with httpx.Client(base_url=service.url, timeout=60) as browser:
+            browser.post("/sign-in", data={"token": service.token})
+            told = "nobody gets other items before you add some"
+            assert told in browser.get(f"/campaigns/{id}/links").text
+            client.add_tasks(id, [{"id": "t9", "text": "x", "gold": "no"}])
+            assert told not in browser.get(f"/campaigns/{id}/links").text

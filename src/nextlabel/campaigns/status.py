@@ -9,6 +9,7 @@ from nextlabel.campaign.rates import arrival_rate, completion_rate, lease_second
 from nextlabel.campaign.rows import CampaignRow
 from nextlabel.campaign.settings import COUNTED, CampaignSettings
 from nextlabel.campaign.states import Reason, State
+from nextlabel.prose import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,17 @@ def cost_of(row: CampaignRow) -> Cost | None:
         round((row.spent + free) * price.each, 6), round((row.budget + free) * price.each, 6),
         round(free * price.each, 6), price.each, price.currency, said,
     )  # fmt: skip
+
+
+def questions_lacking(row: CampaignRow) -> list[str]:
+    """That the qualification has more questions than there are, if so: nobody gets beyond it."""
+    asked, there = row.config.qualification or 0, row.controls - len(row.rules.adjudicated)
+    if asked <= there:
+        return []
+    return [
+        f"The qualification has {counted(asked, 'control question')}, and there are {there}: nobody gets other items "
+        "before you add some."
+    ]
 
 
 @dataclass(frozen=True, slots=True)

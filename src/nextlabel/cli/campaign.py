@@ -143,6 +143,7 @@ def create(
     needs_service()
     from nextlabel.campaign.new_tasks import read_tasks
     from nextlabel.campaign.settings import CampaignSettings
+    from nextlabel.campaigns.status import questions_lacking
 
     path = typed["features"]
     beside = _read_features(path) if path is not None and _is_file(path) else None
@@ -168,11 +169,8 @@ def create(
     say(f"Campaign {row.id}: {counted(row.tasks, 'task')}, {counted(row.budget, 'label')}, {state_of(row)}.")
     where = "" if has_password(db) else f" --db {db}"  # an address with a password came from NEXTLABEL_DB
     say(f"Serve it: nextlabel serve{where}. Links: nextlabel campaign links {row.id} ann bob{where}.")
-    if (config.qualification or 0) > row.controls:
-        asked = counted(config.qualification or 0, "control question")
-        say(
-            f"The qualification has {asked}, and there are {row.controls}: nextlabel campaign add {row.id} --gold FILE."
-        )
+    for sentence in questions_lacking(row):
+        say(f"{sentence} nextlabel campaign add {row.id} --gold FILE{where}.")
     if config.knows_workers:
         audit = f"nextlabel campaign audit {row.id} --audits 60{where}"
         say(f"Labels alone cannot tell how many are right: when they are in, audit 30 to 60 items: {audit}.")

@@ -14,6 +14,7 @@ from starlette.responses import RedirectResponse, Response
 
 from nextlabel.campaign.replies import Added
 from nextlabel.campaign.webhooks import TYPES
+from nextlabel.campaigns.status import questions_lacking
 from nextlabel.errors import InputError
 from nextlabel.integrations import mturk, prolific
 from nextlabel.integrations.platforms import PLATFORMS, PlatformName
@@ -90,7 +91,8 @@ def _links_page(
     row = dashboard_state(request).store.row(campaign)
     join = link_url(link_base(request), app_state(request).links.join_token(campaign))
     return campaign_page(
-        "links", request, row, given=text, links=links or [], problem=problem, done=done, new=new, notes=notes,
+        "links", request, row, given=text, links=links or [], problem=problem, done=done, new=new,
+        notes=[*notes, *questions_lacking(row)],
         join=join, prolific=prolific.Prolific().link(join), platforms=PLATFORMS, warning=link_warning(join),
     )  # fmt: skip
 

@@ -16,6 +16,7 @@ import httpx
 import pytest
 from hypothesis import settings
 
+from nextlabel.cli import output
 from numerical import NUMERICAL
 from order import long_modules_first
 
@@ -39,8 +40,9 @@ atexit.register(shutil.rmtree, os.environ["XDG_CONFIG_HOME"], ignore_errors=True
 waits = httpx._config.DEFAULT_TIMEOUT_CONFIG
 waits.connect = waits.read = waits.write = waits.pool = 300.0
 
-# Whether a cache is empty must not decide what a command's tests find on stderr.
+# Whether a cache is empty, or a machine slow, must not decide what a command's tests find on stderr.
 logging.getLogger("nextlabel.kernels").setLevel(logging.ERROR)
+output.SAY_S = 3600.0
 
 HERE = Path(__file__).resolve().parent
 #: Lines of ``rte/labels.csv``: a header and ten labels for each of 800 tasks.

@@ -88,8 +88,8 @@ BELOW, ABOVE, CURVE_BELOW, CURVE_ABOVE = 17, 49, 5, 6
 #: What the expected accuracy of the policy crowd rests on; the second part is for campaigns that have labels.
 BY_LABELS = (
     "This rests on the labels alone: how good each worker is was learnt from how they agree with each other. Where "
-    "workers make the same mistakes it is too high, on recorded crowds by 3 to 11 points; an audit of random items "
-    "corrects it."
+    "workers make the same mistakes it is too high, on recorded crowds that chose labels by 3 to 11 points; an audit "
+    "of random items corrects it."
 )
 CONTRADICTED = "The labels contradict the bound's assumptions, so it is not shown."
 TOO_FEW = "It is known after 30 labels."

@@ -446,7 +446,9 @@ def _status(service: CampaignService, id: str, wait: bool) -> Report:
         if contradicted:
             caption = found.rests_on
         if untested and row.kept:
-            caption += " No truth is known, and on recorded crowds agreement was 3 to 11 points above it: "
+            caption += (
+                " No truth is known, and on recorded crowds that chose labels agreement was 3 to 11 points above it: "
+            )
             caption += f"nextlabel campaign audit {id} --audits 60."
         if found.withheld:
             rows.append(["at most in the end", found.withheld])

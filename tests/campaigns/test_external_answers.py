@@ -52,7 +52,8 @@ def test_what_was_learnt_follows_from_the_log(service: CampaignService) -> None:
         shorter = min(len(mine), len(theirs))
         assert np.array_equal(mine[:shorter], theirs[:shorter]), name
     for worker in ("ann", "dora", "somebody new"):
-        assert streamed.choose(worker, Outlook(0, 1)) == read.choose(worker, Outlook(0, 1))
+        number = service.run(id, lambda commands, worker=worker: commands.state.numbers.get(worker, -1))  # type: ignore[misc]
+        assert streamed.crowd.choose(number, Outlook(0, 1)) == read.crowd.choose(number, Outlook(0, 1))
     assert service.verify(id).right
     before = everything(service.store, id)
     service.rebuild(id)

@@ -292,7 +292,7 @@ class TestCampaign:
         assert service.campaign_service.store.row("steered").paused
         page.get_by_role("button", name="Resume").click()
         expect(page.locator("[data-part=status]")).to_contain_text("Open")
-        page.get_by_label("labels that may be bought").fill("1,234")
+        page.get_by_label("Budget labels, or money").fill("1,234")
         page.get_by_label("Lease time").fill("90")
         page.get_by_label("Deadline").fill("2090-01-02T03:04")
         page.get_by_role("button", name="Save").click()
@@ -312,7 +312,7 @@ class TestCampaign:
             page.goto("/campaigns/zoned")
             expect(page.get_by_label("Deadline")).to_have_value("2090-01-02T08:34")
             expect(page.locator("label", has_text="Deadline")).to_contain_text("Asia/")
-            page.get_by_label("labels that may be bought").fill("30")
+            page.get_by_label("Budget labels, or money").fill("30")
             page.get_by_role("button", name="Save").click()
             expect(page.locator("[data-live=spent]")).to_have_text("0 of 30")
             assert service.campaign_service.store.row("zoned").deadline == 3787009440.0  # as it was
@@ -679,7 +679,7 @@ class TestNewCampaign:
         expect(page.get_by_text("5 items from my_items.csv")).to_be_visible()
         expect(page.get_by_role("group", name="First rows")).to_contain_text("Text 5")
         assert page.get_by_label("Name of the campaign").input_value() == "My items"
-        assert page.get_by_label("Labels that may be bought").input_value() == "15"
+        assert page.get_by_label("Budget labels, or money").input_value() == "15"
         page.get_by_label("A model’s score").select_option("model")
         page.get_by_label("model", exact=True).uncheck()
         page.get_by_label("key", exact=True).uncheck()
@@ -687,9 +687,9 @@ class TestNewCampaign:
             re.compile(r"3\.0 labels per item: about \d\d\.\d% correct, at most \d\d\.\d% if workers are alike"),
             timeout=TIMEOUT_MS,
         )
-        page.get_by_label("Labels that may be bought").fill("10")
+        page.get_by_label("Budget labels, or money").fill("10")
         expect(page.locator("#budget-text")).to_contain_text("2.0 labels per item")
-        page.get_by_label("Question").fill("Which?")
+        page.get_by_role("textbox", name="Question").fill("Which?")
         page.get_by_role("button", name="Create campaign").click()
         expect(page.get_by_role("status")).to_contain_text("The campaign is ready: 5 tasks, a budget of 10 labels.")
         id = page.url.split("/")[-2]

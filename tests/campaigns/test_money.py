@@ -81,7 +81,12 @@ def test_over_http_and_on_the_page(tmp_path: Path) -> None:
                 assert reply.status_code == 422, reply.text
         with httpx.Client(base_url=service.url, timeout=60) as browser:
             browser.post("/sign-in", data={"token": service.token})
-            page = browser.get(f"/campaigns/{made.id}").text
+            page, form = browser.get(f"/campaigns/{made.id}").text, browser.get("/new").text
+            upload = browser.post(
+                "/new", files={"file": ("x.csv", b"id,text\na,x\n", "text/csv")}, follow_redirects=True
+            )
+        assert "Least that a label must add" in upload.text  # a share of an item's value, which is no money
+        assert "<span>Cost of a label" not in form + upload.text and "No amount of money" in upload.text
         assert "0.00 EUR so far, 24.00 EUR with all of the budget, at 0.12 EUR (pay 0.1, fee 20%) a label" in page
 
 

@@ -102,7 +102,7 @@ def scores_bound_job() -> dict[str, float]:
     """A bound with a score for each task, the making of the problem included; kernels warmed up on fewer first."""
     import nextlabel as nl
     from benchmarks.timing import counting
-    from nextlabel.beliefs.simplex import nodes_of
+    from nextlabel.model.simplex import nodes_of
     from nextlabel.solve.relaxed import RelaxedProblem
 
     nl.upper_bound(million_scores(5000))
@@ -156,9 +156,9 @@ def crowd_campaign_job() -> dict[str, float]:
 
     import nextlabel as nl
     from benchmarks.crowd_campaign import large_crowd
-    from nextlabel.beliefs.fact import Fact
-    from nextlabel.problem.problem import WorkerType
-    from nextlabel.problem.tasks import TaskClass
+    from nextlabel.model.fact import Fact
+    from nextlabel.model.problem import WorkerType
+    from nextlabel.model.tasks import TaskClass
     from nextlabel.simulation.crowd import CrowdCampaigns, CrowdSetting, reference_values
 
     workers = tuple(WorkerType.of_accuracy(a, supply=200, count=5) for a in (0.9, 0.6))

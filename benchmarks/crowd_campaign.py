@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from benchmarks.rows import FLOP, Row
 from benchmarks.timing import in_fresh_process, seconds
-from nextlabel.beliefs.fact import Fact
-from nextlabel.problem.problem import Problem, WorkerType
-from nextlabel.problem.tasks import TaskClass
+from nextlabel.model.fact import Fact
+from nextlabel.model.problem import Problem, WorkerType
+from nextlabel.model.tasks import TaskClass
 
 TASKS, LABELS, PEOPLE = 100_000, 300_000, 1_002
 #: Sweeps over the labels so far in about 60 refits, each of two flops per label.

@@ -20,7 +20,6 @@ from typing import NamedTuple
 import numpy as np
 
 from nextlabel.arrays import Floats
-from nextlabel.beliefs.fact import Fact
 from nextlabel.kernels.crowd_campaign import LEARNT, TRIAL
 from nextlabel.kernels.crowd_rollout import (
     ARRIVED,
@@ -32,10 +31,11 @@ from nextlabel.kernels.crowd_rollout import (
     play_crowd,
     score_crowd,
 )
+from nextlabel.model.fact import Fact
+from nextlabel.model.problem import Problem, WorkerType
+from nextlabel.model.tasks import TaskClass
 from nextlabel.policies.crowd.allocator import CrowdAllocator, CrowdSettings
 from nextlabel.policies.crowd.policies import CrowdTypes
-from nextlabel.problem.problem import Problem, WorkerType
-from nextlabel.problem.tasks import TaskClass
 from nextlabel.simulation.crowd import CrowdSetting, reference_values
 from nextlabel.solve.bound import upper_bound
 

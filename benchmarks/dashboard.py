@@ -25,9 +25,9 @@ import httpx
 import uvicorn
 from playwright.sync_api import sync_playwright
 
+from nextlabel.application.service import CampaignService
 from nextlabel.campaign.replies import Lease
 from nextlabel.campaign.settings import CampaignSettings
-from nextlabel.campaigns.service import CampaignService
 from nextlabel.service.access import first_token
 from nextlabel.service.app import create_app
 from nextlabel.service.settings import ServiceSettings

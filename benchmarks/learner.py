@@ -19,9 +19,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from nextlabel.application.service import CampaignService
 from nextlabel.arrays import Floats, Ints
 from nextlabel.campaign.settings import CampaignSettings
-from nextlabel.campaigns.service import CampaignService
 from nextlabel.crowd import learner
 from nextlabel.crowd.fit import CrowdLabels
 from nextlabel.files.features import Features

@@ -120,7 +120,7 @@ def _bound(problem: nl.Problem) -> Answer:
 
 def warm() -> Answer:
     """Prices of 100,000 tasks a hundred labels after the last ones, the slowest of twenty; 300,000 labels at first."""
-    from nextlabel.problem.tasks import Groups, fresh_groups
+    from nextlabel.model.tasks import Groups, fresh_groups
     from nextlabel.solve.per_arrival import PriceSolver
 
     problem = nl.Problem.identical(tasks=100_000, budget=300_000, arrival_rate=10_000.0)

@@ -10,12 +10,12 @@ import numpy as np
 
 import nextlabel as nl
 from benchmarks.timing import count, counting, in_fresh_process, seconds, timed
-from nextlabel.beliefs.lattice import lump, make_lattice
-from nextlabel.beliefs.simplex import nodes_of
 from nextlabel.kernels.inputs import make_grid
 from nextlabel.kernels.joint import BEST
 from nextlabel.kernels.sweep import MOST, prices_at_once
-from nextlabel.problem.tasks import stack_classes
+from nextlabel.model.lattice import lump, make_lattice
+from nextlabel.model.simplex import nodes_of
+from nextlabel.model.tasks import stack_classes
 from nextlabel.solve import bound as bound_module
 from nextlabel.solve import exact as exact_module
 from nextlabel.solve.exact import MAX_STATES, ExactResult

@@ -5,7 +5,7 @@ from __future__ import annotations
 import nextlabel as nl
 from benchmarks.rows import FILL, FLOP, Row, flops
 from benchmarks.timing import count, in_fresh_process, seconds
-from nextlabel.problem.problem import Problem
+from nextlabel.model.problem import Problem
 from nextlabel.simulation.engine import Engine
 from nextlabel.simulation.study import Study, simulate
 

@@ -27,11 +27,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.stats import norm
 
-from nextlabel.beliefs.beta import Beta
-from nextlabel.beliefs.dirichlet import Dirichlet
-from nextlabel.beliefs.prior import Prior
-from nextlabel.problem.problem import Problem
-from nextlabel.problem.tasks import TaskClass
+from nextlabel.model.beta import Beta
+from nextlabel.model.dirichlet import Dirichlet
+from nextlabel.model.prior import Prior
+from nextlabel.model.problem import Problem
+from nextlabel.model.tasks import TaskClass
 from nextlabel.reporting.artifacts import Row, manifest, save_png, to_eight_digits
 from nextlabel.reporting.style import drawing, look
 from nextlabel.simulation.study import simulate

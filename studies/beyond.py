@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nextlabel.beliefs.beta import Beta, BetaMixture
+from nextlabel.model.beta import Beta, BetaMixture
+from nextlabel.model.problem import Problem
 from nextlabel.policies.base import Policy
 from nextlabel.policies.index import Index
-from nextlabel.problem.problem import Problem
 from nextlabel.reporting.artifacts import Row
 from nextlabel.reporting.style import BLUE, INK, RED, drawing, in_order, legend_beside, look
 from nextlabel.simulation.study import simulate

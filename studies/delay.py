@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from nextlabel.model.problem import Problem
 from nextlabel.policies.registry import POLICIES, make_policy
-from nextlabel.problem.problem import Problem
 from nextlabel.reporting.artifacts import Row
 from nextlabel.reporting.style import drawing, in_order, legend_beside, look
 from nextlabel.simulation.study import PolicyResult, Study, simulate

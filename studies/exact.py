@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from nextlabel.model.problem import Problem
 from nextlabel.policies.base import Policy
 from nextlabel.policies.exact_value import policy_value
 from nextlabel.policies.registry import make_policy
-from nextlabel.problem.problem import Problem
 from nextlabel.reporting.artifacts import Row
 from nextlabel.reporting.style import drawing, in_order, legend_beside, look
 from nextlabel.simulation.study import simulate

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from nextlabel.model.problem import Problem
 from nextlabel.policies.base import Policy
-from nextlabel.problem.problem import Problem
 from nextlabel.reporting.artifacts import Row
 from nextlabel.reporting.style import BLUE, GREY, INK, RED, drawing, in_order, legend_beside, look
 from nextlabel.simulation.study import simulate

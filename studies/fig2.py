@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nextlabel.backtesting.pilot import PilotFit, hold_out
+from nextlabel.model.problem import Problem
+from nextlabel.model.tables import prior_table
 from nextlabel.policies.base import Policy
-from nextlabel.problem.problem import Problem
-from nextlabel.problem.tables import prior_table
 from nextlabel.reporting.artifacts import Row
 from nextlabel.reporting.style import INK, drawing, in_order, legend_beside, look
 from nextlabel.simulation.replay import CrowdRecord, ReplaySetup, replay

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nextlabel.problem.estimate import Estimate
-from nextlabel.problem.problem import Problem
+from nextlabel.model.estimate import Estimate
+from nextlabel.model.problem import Problem
 from nextlabel.reporting.artifacts import Row
 from nextlabel.reporting.style import drawing, in_order, legend_beside, look
 from nextlabel.simulation.study import simulate

@@ -18,8 +18,8 @@ import numpy as np
 
 from nextlabel.arrays import Bools, Floats
 from nextlabel.kernels.inputs import TIED
+from nextlabel.model.problem import Problem
 from nextlabel.policies.exact_value import policy_value
-from nextlabel.problem.problem import Problem
 from nextlabel.reporting.artifacts import Row
 from nextlabel.reporting.style import drawing
 from nextlabel.solve.exact import exact_value

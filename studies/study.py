@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from nextlabel.errors import FileFormatError, InputError
 from nextlabel.files.labels import read_gold, read_labels
+from nextlabel.model.problem import Problem
 from nextlabel.policies.base import Policy, ScoreTables, Setting
 from nextlabel.policies.index import Index
 from nextlabel.policies.registry import POLICIES, make_policy
-from nextlabel.problem.problem import Problem
 from nextlabel.reporting.artifacts import Row
 from nextlabel.simulation.engine import Engine
 from nextlabel.simulation.replay import CrowdRecord

@@ -20,9 +20,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from nextlabel.beliefs.fact import Fact
-from nextlabel.problem.problem import Problem, WorkerType
-from nextlabel.problem.tasks import TaskClass
+from nextlabel.model.fact import Fact
+from nextlabel.model.problem import Problem, WorkerType
+from nextlabel.model.tasks import TaskClass
 from nextlabel.reporting.artifacts import Row
 from nextlabel.reporting.style import drawing, in_order, legend_beside, look
 from nextlabel.simulation.crowd_replay import CrowdReplayed, replay_crowd

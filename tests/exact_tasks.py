@@ -17,7 +17,7 @@ import mpmath
 from mpmath import mp, mpf
 
 import nextlabel as nl
-from nextlabel.beliefs.rewards import Reward
+from nextlabel.model.rewards import Reward
 
 Counts = tuple[int, ...]
 #: Digits that the oracle works with; quadratures are good for this many.

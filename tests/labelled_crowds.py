@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from nextlabel.arrays import Ints
 from nextlabel.crowd.fit import CrowdFit, CrowdLabels
 from nextlabel.files.labels import read_gold, read_labels
-from nextlabel.learn.weights import LabelCounts
+from nextlabel.model.prior_weights import LabelCounts
 from nextlabel.simulation.replay import CrowdRecord
 
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from nextlabel.application.service import CampaignService
 from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.crowd_model import CrowdModel, new_model
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.state import CampaignState
-from nextlabel.campaigns.service import CampaignService
 from nextlabel.policies.allocation import Outlook
 
 LABELS = ("a", "b", "c")

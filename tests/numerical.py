@@ -10,15 +10,16 @@ HERE = Path(__file__).resolve().parent
 #: rounding, or end a search where two values meet. What is left out compares means of simulations, with margins of
 #: their statistical error, or looks at words and files.
 NUMERICAL = (
-    "beliefs",
+    "model/test_lattices.py",
+    "model/test_priors.py",
     "crowd/test_fit.py",
     "solve/crowd/test_posterior.py",
     "crowd/test_stream.py",
     "kernels",
-    "learn/test_priors_from_labels.py",
+    "model/test_priors_from_labels.py",
     "policies",
-    "problem/test_rates.py",
-    "problem/test_units.py",
+    "model/test_rates.py",
+    "model/test_units.py",
     "simulation/test_crowd_optimum.py",
     "simulation/test_crowd_replay.py",
     "simulation/test_ranked_tasks.py",
@@ -28,7 +29,7 @@ NUMERICAL = (
 #: Of these, where BLAS is reached: learning priors, bounds over classes of tasks, joint optima, the policy ``crowd``.
 WITH_BLAS = (
     "crowd/test_fit.py",
-    "learn/test_priors_from_labels.py",
+    "model/test_priors_from_labels.py",
     "policies/crowd",
     "simulation/test_crowd_optimum.py",
     "simulation/test_crowd_replay.py",

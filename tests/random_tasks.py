@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import nextlabel as nl
-from nextlabel.beliefs.rewards import Reward
+from nextlabel.model.rewards import Reward
 
 KINDS = ("beta", "mixture", "histogram", "logit-normal", "one-coin", "dirichlet")
 REWARDS = ("accuracy", "utility", "abstain", "squared-error")

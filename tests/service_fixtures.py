@@ -14,9 +14,9 @@ from typing import Any
 import httpx
 import uvicorn
 
-from nextlabel.campaigns import service as service_module
-from nextlabel.campaigns import worker_reports
-from nextlabel.campaigns.service import CampaignService
+from nextlabel.application import service as service_module
+from nextlabel.application import worker_reports
+from nextlabel.application.service import CampaignService
 from nextlabel.service.access import first_token
 from nextlabel.service.app import create_app
 from nextlabel.service.connections import GuardedProtocol

@@ -12,8 +12,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from nextlabel.application.service import CampaignService
 from nextlabel.campaign.settings import CampaignSettings
-from nextlabel.campaigns.service import CampaignService
 from nextlabel.store.sql import SqlStore, open_store
 
 KINDS = ("memory", "sqlite", "postgresql")

@@ -7,9 +7,9 @@ import math
 import numpy as np
 from hypothesis import strategies as st
 
-from nextlabel.beliefs.beta import Beta
-from nextlabel.problem.problem import Problem
-from nextlabel.problem.tasks import TaskClass
+from nextlabel.model.beta import Beta
+from nextlabel.model.problem import Problem
+from nextlabel.model.tasks import TaskClass
 from oracles import Task
 
 weights = st.sampled_from([0.3, 0.5, 1.0, 1.0, 1.3, 2.0, 3.5, 6.0]) | st.floats(0.2, 8.0)

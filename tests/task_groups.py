@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from nextlabel.problem.tasks import Groups
+from nextlabel.model.tasks import Groups
 
 
 def group_tasks(entry: Any, node: Any, w: Any) -> Groups:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from nextlabel.problem.tasks import TaskState
+from nextlabel.model.tasks import TaskState
 
 
 def assign(state: TaskState) -> TaskState:

@@ -15,10 +15,10 @@ import pytest
 
 from nextlabel.cli.app import run
 from nextlabel.errors import InputError
+from nextlabel.model.problem import Problem
 from nextlabel.policies.base import Setting
 from nextlabel.policies.exact_value import policy_value
 from nextlabel.policies.registry import make_policy
-from nextlabel.problem.problem import Problem
 from nextlabel.reporting.artifacts import Row
 from nextlabel.simulation.engine import Engine
 from nextlabel.solve.index import index_table

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import nextlabel as nl
-from nextlabel.campaigns import certificate as certificates
+from nextlabel.application import certificate as certificates
 from nextlabel.solve.crowd.relaxation import Types, relax
 
 SETTINGS = (

@@ -6,10 +6,10 @@ from collections import Counter
 from dataclasses import dataclass
 
 from benchmarks.live.crowd import Account
+from nextlabel.application.service import CampaignService
 from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.replies import Lease
 from nextlabel.campaign.settings import CampaignSettings
-from nextlabel.campaigns.service import CampaignService
 from nextlabel.service.links import LinkSigner
 from nextlabel.store.sql import open_store
 

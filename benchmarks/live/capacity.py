@@ -13,9 +13,9 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
+from nextlabel.application.capacity import Capacity, capacity
+from nextlabel.application.service import CampaignService
 from nextlabel.campaign.settings import CampaignSettings
-from nextlabel.campaigns.capacity import Capacity, capacity
-from nextlabel.campaigns.service import CampaignService
 from nextlabel.store.sql import open_store
 
 

@@ -13,7 +13,7 @@ from time import perf_counter
 
 import numpy as np
 
-from nextlabel.campaigns.table_cache import exercise
+from nextlabel.application.table_cache import exercise
 from nextlabel.policies.allocation import Outlook
 from nextlabel.policies.crowd.allocator import GrowingCrowd
 

@@ -16,12 +16,12 @@ from time import perf_counter
 
 import numpy as np
 
+from nextlabel.application.service import CampaignService
+from nextlabel.application.table_cache import TableCache
 from nextlabel.arrays import Floats
-from nextlabel.beliefs.simplex import simplex
 from nextlabel.campaign.policy_tables import load_of
 from nextlabel.campaign.settings import CampaignSettings
-from nextlabel.campaigns.service import CampaignService
-from nextlabel.campaigns.table_cache import TableCache
+from nextlabel.model.simplex import simplex
 from nextlabel.store.sql import open_store
 
 TASKS, BUDGET, COME = 200, 800, 600

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from time import perf_counter
 
-from nextlabel.problem.problem import Problem
-from nextlabel.problem.tasks import fresh_groups
+from nextlabel.model.problem import Problem
+from nextlabel.model.tasks import fresh_groups
 from nextlabel.solve.bound import upper_bound
 from nextlabel.solve.deadline import deadline_bound
 from nextlabel.solve.exact import exact_value

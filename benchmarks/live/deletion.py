@@ -13,8 +13,8 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
+from nextlabel.application.service import CampaignService
 from nextlabel.campaign.settings import CampaignSettings
-from nextlabel.campaigns.service import CampaignService
 from nextlabel.store.sql import open_store
 
 POLICY = "okg-pending"

@@ -14,9 +14,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from nextlabel.application.service import CampaignService
 from nextlabel.campaign.rates import COUNT, HOUR, expected_arrivals, expected_between
 from nextlabel.campaign.settings import CampaignSettings
-from nextlabel.campaigns.service import CampaignService
 from nextlabel.store.sql import open_store
 
 MIDNIGHT, DEADLINE = 1_800_057_600.0, 84

@@ -26,7 +26,7 @@ from benchmarks.live.campaign import prepare
 from benchmarks.live.crowd import label_of
 from benchmarks.live.http import Connection
 from benchmarks.live.server import Server
-from nextlabel.campaigns.service import CampaignService
+from nextlabel.application.service import CampaignService
 from nextlabel.service.access import first_token
 from nextlabel.store.sql import open_store
 

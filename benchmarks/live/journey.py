@@ -12,8 +12,8 @@ from types import FrameType
 from typing import Any
 
 import nextlabel
+from nextlabel.application.service import CampaignService
 from nextlabel.campaign.settings import CampaignSettings
-from nextlabel.campaigns.service import CampaignService
 from nextlabel.service.app import create_app
 from nextlabel.service.links import LinkSigner
 from nextlabel.store.sql import open_store

@@ -11,8 +11,8 @@ from time import process_time
 
 import numpy as np
 
-from nextlabel.beliefs.beta import Beta
-from nextlabel.problem.tasks import TaskClass
+from nextlabel.model.beta import Beta
+from nextlabel.model.tasks import TaskClass
 from nextlabel.solve import present_bound
 
 TASKS = 50

@@ -24,8 +24,8 @@ from typing import Any
 from benchmarks.live.crowd import Account, crowd
 from benchmarks.live.mlflow_server import MLflowServer
 from benchmarks.live.server import Server
+from nextlabel.application.service import CampaignService
 from nextlabel.campaign.settings import CampaignSettings
-from nextlabel.campaigns.service import CampaignService
 from nextlabel.errors import UnavailableError
 from nextlabel.integrations.mlflow import MLflow, sync
 from nextlabel.service.links import LinkSigner

@@ -10,12 +10,12 @@ from collections.abc import Callable
 from sqlalchemy import Connection, bindparam, select
 
 import nextlabel as nl
-from nextlabel.beliefs.beta import Beta
+from nextlabel.application.service import CampaignService
+from nextlabel.application.table_cache import load_or_solve_index
 from nextlabel.campaign.policy_tables import PolicyTables
 from nextlabel.campaign.rates import MOST_RHO
 from nextlabel.campaign.settings import CampaignSettings
-from nextlabel.campaigns.service import CampaignService
-from nextlabel.campaigns.table_cache import load_or_solve_index
+from nextlabel.model.beta import Beta
 from nextlabel.policies.index import Index, solve_table
 from nextlabel.store.engine import Runner
 from nextlabel.store.sql import SqlStore

@@ -24,9 +24,9 @@ import sqlalchemy as sa
 from benchmarks.__main__ import others
 from benchmarks.live.__main__ import _postgres
 from benchmarks.live.ratios import HERE, environment
+from nextlabel.application.service import CampaignService
 from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.settings import CampaignSettings
-from nextlabel.campaigns.service import CampaignService
 from nextlabel.store.sql import SqlStore, open_store
 
 #: Words at random, as many as a language has that people use: repeated sentences would be compressed to nothing.

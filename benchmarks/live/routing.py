@@ -30,7 +30,7 @@ from benchmarks.__main__ import others, processor
 from benchmarks.live.campaign import prepare
 from benchmarks.live.crowd import Account, crowd
 from benchmarks.live.server import free_port
-from nextlabel.campaigns.service import CampaignService
+from nextlabel.application.service import CampaignService
 from nextlabel.service.app import create_app
 from nextlabel.service.routes import work
 from nextlabel.store.sql import open_store

@@ -25,13 +25,13 @@ from pathlib import Path
 
 import numpy as np
 
+from nextlabel.application.refits import BackgroundRefits
+from nextlabel.application.service import CampaignService
+from nextlabel.application.table_cache import crowd_compiled
 from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.replies import Lease
 from nextlabel.campaign.rows import lease_id
 from nextlabel.campaign.settings import CampaignSettings
-from nextlabel.campaigns.refits import BackgroundRefits
-from nextlabel.campaigns.service import CampaignService
-from nextlabel.campaigns.table_cache import crowd_compiled
 from nextlabel.store.sql import open_store
 
 #: Labels in one transaction of a campaign that is made for a measurement.

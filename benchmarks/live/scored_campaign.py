@@ -15,9 +15,9 @@ from time import perf_counter, process_time
 
 import numpy as np
 
+from nextlabel.application.service import CampaignService
 from nextlabel.campaign.replies import Lease
 from nextlabel.campaign.settings import CampaignSettings
-from nextlabel.campaigns.service import CampaignService
 from nextlabel.store.sql import open_store
 
 PAIRS, WORKERS = 400, 8

@@ -31,10 +31,10 @@ from benchmarks.__main__ import others
 from benchmarks.live.faults import Postgres
 from benchmarks.live.imports import memory_mb
 from benchmarks.live.server import Server
+from nextlabel.application.service import CampaignService
 from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.replies import Lease
 from nextlabel.campaign.settings import CampaignSettings
-from nextlabel.campaigns.service import CampaignService
 from nextlabel.service.access import first_token
 from nextlabel.store.sql import open_store
 

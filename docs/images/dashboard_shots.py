@@ -23,9 +23,9 @@ sys.path[:0] = [str(HERE.parent.parent), str(HERE.parent.parent / "tests")]
 from benchmarks.live.server import free_port  # noqa: E402
 
 from browser import PHONE, at, launched  # noqa: E402
+from nextlabel.application.service import CampaignService  # noqa: E402
 from nextlabel.campaign.replies import Lease  # noqa: E402
 from nextlabel.campaign.settings import CampaignSettings  # noqa: E402
-from nextlabel.campaigns.service import CampaignService  # noqa: E402
 from nextlabel.service.access import first_token  # noqa: E402
 from nextlabel.service.app import create_app  # noqa: E402
 from nextlabel.service.settings import ServiceSettings  # noqa: E402

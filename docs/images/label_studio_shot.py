@@ -18,7 +18,7 @@ sys.path[:0] = [str(HERE.parent.parent / "tests"), str(HERE.parent.parent)]
 from benchmarks.live.label_studio_server import PASSWORD, TOKEN, StudioServer  # noqa: E402
 
 from browser import at, launched  # noqa: E402
-from nextlabel.campaigns.service import CampaignService  # noqa: E402
+from nextlabel.application.service import CampaignService  # noqa: E402
 from nextlabel.integrations.label_studio.api import LabelStudio  # noqa: E402
 from nextlabel.integrations.label_studio.connection import Wishes, connect  # noqa: E402
 from nextlabel.store.sql import open_store  # noqa: E402

@@ -18,10 +18,9 @@ if TYPE_CHECKING:  # for type checkers and editors; tests/test_public_names.py c
     from nextlabel import priors as priors
     from nextlabel import results as results
     from nextlabel import rewards as rewards
+    from nextlabel.application.facade import Campaign as Campaign
     from nextlabel.backtesting.backtest import BacktestOptions as BacktestOptions
     from nextlabel.backtesting.backtest import backtest as backtest
-    from nextlabel.beliefs.beta import Beta as Beta
-    from nextlabel.campaigns.facade import Campaign as Campaign
     from nextlabel.client.client import AsyncClient as AsyncClient
     from nextlabel.client.client import Client as Client
     from nextlabel.crowd.agreement import agreement as agreement
@@ -30,19 +29,20 @@ if TYPE_CHECKING:  # for type checkers and editors; tests/test_public_names.py c
     from nextlabel.crowd.learn import learn_crowd as learn_crowd
     from nextlabel.crowd.numbers import learn_numbers as learn_numbers
     from nextlabel.files.labels import read_labels as read_labels
-    from nextlabel.learn.priors import compare_priors as compare_priors
-    from nextlabel.learn.priors import learn_prior as learn_prior
-    from nextlabel.learn.rates import estimate_rates
+    from nextlabel.model.beta import Beta as Beta
+    from nextlabel.model.prior_learning import compare_priors as compare_priors
+    from nextlabel.model.prior_learning import learn_prior as learn_prior
+    from nextlabel.model.problem import PiecewiseRate as PiecewiseRate
+    from nextlabel.model.problem import Problem as Problem
+    from nextlabel.model.problem import WorkerType as WorkerType
+    from nextlabel.model.rates import estimate_rates
+    from nextlabel.model.tables import load_problem as load_problem
+    from nextlabel.model.tables import problem_to_toml as problem_to_toml
+    from nextlabel.model.tasks import TaskClass as TaskClass
+    from nextlabel.model.tasks import read_scores as read_scores
+    from nextlabel.model.tasks import score_classes as score_classes
     from nextlabel.planning.plan import plan as plan
     from nextlabel.policies.exact_value import policy_value as policy_value
-    from nextlabel.problem.problem import PiecewiseRate as PiecewiseRate
-    from nextlabel.problem.problem import Problem as Problem
-    from nextlabel.problem.problem import WorkerType as WorkerType
-    from nextlabel.problem.tables import load_problem as load_problem
-    from nextlabel.problem.tables import problem_to_toml as problem_to_toml
-    from nextlabel.problem.tasks import TaskClass as TaskClass
-    from nextlabel.problem.tasks import read_scores as read_scores
-    from nextlabel.problem.tasks import score_classes as score_classes
     from nextlabel.simulation.crowd_replay import replay_crowd as replay_crowd
     from nextlabel.simulation.engine import Engine as Engine
     from nextlabel.simulation.replay import CrowdRecord as CrowdRecord
@@ -59,8 +59,8 @@ if TYPE_CHECKING:  # for type checkers and editors; tests/test_public_names.py c
 _HOMES = {
     "nextlabel": "errors policies priors results rewards",
     "nextlabel.backtesting.backtest": "BacktestOptions backtest",
-    "nextlabel.beliefs.beta": "Beta",
-    "nextlabel.campaigns.facade": "Campaign",
+    "nextlabel.model.beta": "Beta",
+    "nextlabel.application.facade": "Campaign",
     "nextlabel.client.client": "AsyncClient Client",
     "nextlabel.crowd.agreement": "agreement",
     "nextlabel.crowd.audit": "audit",
@@ -68,13 +68,13 @@ _HOMES = {
     "nextlabel.crowd.learn": "learn_crowd",
     "nextlabel.crowd.numbers": "learn_numbers",
     "nextlabel.files.labels": "read_labels",
-    "nextlabel.learn.priors": "compare_priors learn_prior",
-    "nextlabel.learn.rates": "rates",
+    "nextlabel.model.prior_learning": "compare_priors learn_prior",
+    "nextlabel.model.rates": "rates",
     "nextlabel.planning.plan": "plan",
     "nextlabel.policies.exact_value": "policy_value",
-    "nextlabel.problem.problem": "PiecewiseRate Problem WorkerType",
-    "nextlabel.problem.tasks": "TaskClass read_scores score_classes",
-    "nextlabel.problem.tables": "load_problem problem_to_toml",
+    "nextlabel.model.problem": "PiecewiseRate Problem WorkerType",
+    "nextlabel.model.tasks": "TaskClass read_scores score_classes",
+    "nextlabel.model.tables": "load_problem problem_to_toml",
     "nextlabel.simulation.crowd_replay": "replay_crowd",
     "nextlabel.simulation.replay": "CrowdRecord",
     "nextlabel.simulation.engine": "Engine",

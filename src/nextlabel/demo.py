@@ -24,9 +24,9 @@ import numpy as np
 import uvicorn
 from fastapi import FastAPI
 
+from nextlabel.application.service import CampaignService
 from nextlabel.arrays import Floats
 from nextlabel.campaign.results import Result
-from nextlabel.campaigns.service import CampaignService
 from nextlabel.client import Client
 from nextlabel.crowd.learn import LearntCrowd, learn_crowd
 from nextlabel.crowd.skill import AGAINST, AT_CHANCE, Estimate

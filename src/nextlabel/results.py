@@ -1,5 +1,9 @@
 """Results: the types that functions, campaigns and clients return."""
 
+from nextlabel.application.certificate import Certificate as Certificate
+from nextlabel.application.status import CampaignLinks as CampaignLinks
+from nextlabel.application.status import CampaignStatus as CampaignStatus
+from nextlabel.application.worker_reports import WorkerReport as WorkerReport
 from nextlabel.backtesting.result import Backtest as Backtest
 from nextlabel.campaign.events import Event as Event
 from nextlabel.campaign.external_answers import Skipped as Skipped
@@ -13,10 +17,6 @@ from nextlabel.campaign.replies import NoTask as NoTask
 from nextlabel.campaign.replies import Receipt as Receipt
 from nextlabel.campaign.results import GivenLabel as GivenLabel
 from nextlabel.campaign.results import Result as Result
-from nextlabel.campaigns.certificate import Certificate as Certificate
-from nextlabel.campaigns.status import CampaignLinks as CampaignLinks
-from nextlabel.campaigns.status import CampaignStatus as CampaignStatus
-from nextlabel.campaigns.worker_reports import WorkerReport as WorkerReport
 from nextlabel.crowd.agreement import Agreement as Agreement
 from nextlabel.crowd.answers import Number as Number
 from nextlabel.crowd.answers import Rating as Rating
@@ -29,10 +29,10 @@ from nextlabel.crowd.numbers import LearntNumbers as LearntNumbers
 from nextlabel.crowd.questions import LearntLabels as LearntLabels
 from nextlabel.files.labels import LabelSummary as LabelSummary
 from nextlabel.files.labels import LabelTable as LabelTable
-from nextlabel.learn.priors import LearntPrior as LearntPrior
-from nextlabel.learn.rates import Rates as Rates
+from nextlabel.model.prior_learning import LearntPrior as LearntPrior
+from nextlabel.model.rates import Rates as Rates
+from nextlabel.model.tasks import ItemScores as ItemScores
 from nextlabel.planning.report import Plan as Plan
-from nextlabel.problem.tasks import ItemScores as ItemScores
 from nextlabel.simulation.crowd_replay import CrowdReplayed as CrowdReplayed
 from nextlabel.simulation.study import Study as Study
 from nextlabel.solve.bound import Bound as Bound

@@ -1,5 +1,5 @@
 """Rewards: what a finished task is worth."""
 
-from nextlabel.beliefs.rewards import Accuracy, Reward, SquaredError, Utility
+from nextlabel.model.rewards import Accuracy, Reward, SquaredError, Utility
 
 __all__ = ["Accuracy", "Reward", "SquaredError", "Utility"]

@@ -22,9 +22,9 @@ from nextlabel.backtesting.report import (
     verdicts,
 )
 from nextlabel.backtesting.result import Backtest
-from nextlabel.beliefs.beta import Beta
 from nextlabel.cli.app import run
 from nextlabel.errors import InputError
+from nextlabel.model.beta import Beta
 from nextlabel.simulation.replay import CrowdRecord, ReplaySetup, credits, replay, replay_overlaps
 from studies.study import find_set
 

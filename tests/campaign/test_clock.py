@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
+from nextlabel.application.service import CampaignService
 from nextlabel.campaign.commands import MOST_AHEAD_S, MOST_BEHIND_S
-from nextlabel.campaigns.service import CampaignService
 from nextlabel.cli.app import run
 from nextlabel.errors import ClockError
 from nextlabel.store.sql import ServerClock, SqlStore

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from nextlabel.application.service import CampaignService
 from nextlabel.campaign import commands, policy_tables, rates, scoring, settings
-from nextlabel.campaigns.service import CampaignService
 from stores import KINDS, Clock, everything, opened, service_of_store, simple
 
 

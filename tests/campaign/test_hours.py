@@ -26,7 +26,7 @@ from nextlabel.campaign.rates import (
 )
 from nextlabel.campaign.rows import Rules
 from nextlabel.campaign.settings import CampaignSettings
-from nextlabel.problem.problem import PiecewiseRate
+from nextlabel.model.problem import PiecewiseRate
 from nextlabel.store.sql import open_store
 from stores import Clock, service_of_store
 

@@ -8,21 +8,21 @@ from random import Random
 import numpy as np
 import pytest
 
-from nextlabel.beliefs.beta import Beta
-from nextlabel.beliefs.simplex import simplex
+from nextlabel.application.service import CampaignService
+from nextlabel.application.table_cache import TableCache, load_or_solve_index
 from nextlabel.campaign.policy_tables import load_of, table_problem
 from nextlabel.campaign.settings import CampaignSettings
-from nextlabel.campaigns.service import CampaignService
-from nextlabel.campaigns.table_cache import TableCache, load_or_solve_index
 from nextlabel.kernels.choice import BY_LEVELS, break_tie, score_by_levels, score_groups, scores_by_state
 from nextlabel.kernels.events import TIE, stream_key, uniform
+from nextlabel.model.beta import Beta
+from nextlabel.model.problem import Problem
+from nextlabel.model.simplex import simplex
+from nextlabel.model.tasks import TaskState
 from nextlabel.policies.allocation import TIES, chance, draw_key
 from nextlabel.policies.base import Setting
 from nextlabel.policies.index import Index
 from nextlabel.policies.registry import POLICIES, make_policy
 from nextlabel.policies.rollout_arrays import make_policy_arrays, make_problem_arrays
-from nextlabel.problem.problem import Problem
-from nextlabel.problem.tasks import TaskState
 from nextlabel.store.sql import open_store
 from stores import Clock
 from task_moves import assign, complete, take_back, withdraw

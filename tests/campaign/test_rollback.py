@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
+from nextlabel.application.service import Audits, CampaignService
 from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.external_answers import SKIPPED
 from nextlabel.campaign.state import CampaignState
-from nextlabel.campaigns.service import Audits, CampaignService
 from nextlabel.errors import NotFoundError
 from nextlabel.policies.by_table import TableAllocator
 from nextlabel.store.engine import Runner

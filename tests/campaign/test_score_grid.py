@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nextlabel.beliefs.beta import Beta
 from nextlabel.campaign import scoring
 from nextlabel.campaign.settings import CampaignSettings
-from nextlabel.problem.tasks import TaskState, prior_of_score
+from nextlabel.model.beta import Beta
+from nextlabel.model.tasks import TaskState, prior_of_score
 from states import differences
 from stores import Clock, opened, service_of_store, simple
 

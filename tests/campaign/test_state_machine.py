@@ -22,10 +22,10 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from nextlabel.application import imports, service
+from nextlabel.application.service import CampaignService
 from nextlabel.campaign import scoring
 from nextlabel.campaign.external_answers import SKIPPED
-from nextlabel.campaigns import imports, service
-from nextlabel.campaigns.service import CampaignService
 from nextlabel.errors import ClockError, ConflictError, NotFoundError
 from states import differences
 from stores import KINDS, Clock, everything, opened, simple

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from nextlabel.campaigns.service import CampaignService
+from nextlabel.application.service import CampaignService
 from nextlabel.cli.app import run
 from nextlabel.store.sql import open_store
 

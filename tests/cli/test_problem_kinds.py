@@ -12,7 +12,7 @@ import pytest
 import nextlabel as nl
 from nextlabel.cli.app import run
 from nextlabel.cli.problem_options import ProblemFlags
-from nextlabel.problem.tasks import score_classes
+from nextlabel.model.tasks import score_classes
 from tolerances import BOUND, EXACT, INDEX
 
 TINY = ["--tasks", "3", "--budget", "4"]

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nextlabel.beliefs.beta import Beta, BetaMixture
-from nextlabel.campaigns.facade import Campaign
+from nextlabel.application.facade import Campaign
 from nextlabel.cli.app import run
 from nextlabel.cli.options import parse_prior
 from nextlabel.errors import ProblemError
-from nextlabel.problem.tables import prior_from
+from nextlabel.model.beta import Beta, BetaMixture
+from nextlabel.model.tables import prior_from
 
 
 @pytest.fixture

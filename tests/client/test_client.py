@@ -14,8 +14,8 @@ from dataclasses import replace
 
 import pytest
 
+from nextlabel.application.facade import Campaign
 from nextlabel.campaign.replies import Added, Lease, NoTask, Receipt
-from nextlabel.campaigns.facade import Campaign
 from nextlabel.client import AsyncClient, Client, calls
 from nextlabel.errors import ConflictError, InputError, NextlabelError, NotFoundError, TokenError
 from service_fixtures import QUICK, Service, on_sqlite

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from labelled_crowds import of_ones
 from nextlabel.errors import FileFormatError, InputError, TooLargeError
 from nextlabel.files.labels import Gold, LabelSummary, LabelTable, read_gold, read_labels, second_answers
-from nextlabel.learn.rates import estimate_rates
-from nextlabel.learn.weights import LabelCounts
+from nextlabel.model.prior_weights import LabelCounts
+from nextlabel.model.rates import estimate_rates
 from nextlabel.simulation import replay as convert
 from nextlabel.simulation.replay import to_recorded
 

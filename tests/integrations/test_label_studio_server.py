@@ -21,7 +21,7 @@ import pytest
 from benchmarks.live.label_studio_server import TOKEN, Person, StudioServer, result_of
 from benchmarks.live.server import free_port
 
-from nextlabel.campaigns.service import CampaignService
+from nextlabel.application.service import CampaignService
 from nextlabel.errors import ConflictError, InputError
 from nextlabel.integrations.label_studio.api import LabelStudio
 from nextlabel.integrations.label_studio.bridge import Bridge, control_of, push_results

@@ -7,13 +7,13 @@ from math import inf, log1p
 import numpy as np
 import pytest
 
-from nextlabel.beliefs.beta import Beta
-from nextlabel.beliefs.dirichlet import Dirichlet
-from nextlabel.beliefs.prior import Prior
 from nextlabel.kernels.priced import Batches, Plan, forward
 from nextlabel.kernels.sweep import fill_edges, new_block, no_deadline, sweep_rows
-from nextlabel.problem.problem import Problem
-from nextlabel.problem.tasks import TaskClass
+from nextlabel.model.beta import Beta
+from nextlabel.model.dirichlet import Dirichlet
+from nextlabel.model.prior import Prior
+from nextlabel.model.problem import Problem
+from nextlabel.model.tasks import TaskClass
 from nextlabel.solve.per_arrival import PricedProblem, PricedTasks
 from nextlabel.solve.truncation import make_cut, make_timeline
 from tolerances import ROUNDING

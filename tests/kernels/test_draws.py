@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nextlabel.kernels.choice import PolicyArrays, StateScores, draw_groups, drawn, most_drawn, scores_by_state
+from nextlabel.model.problem import Problem
 from nextlabel.policies.base import Setting
 from nextlabel.policies.registry import make_policy
 from nextlabel.policies.rollout_arrays import make_policy_arrays, make_problem_arrays
-from nextlabel.problem.problem import Problem
 
 DEPTH = 5
 

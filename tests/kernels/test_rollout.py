@@ -10,8 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nextlabel.beliefs.beta import Beta
-from nextlabel.beliefs.lattice import triangle_counts
 from nextlabel.kernels.events import (
     ARRIVAL,
     DURATION,
@@ -25,11 +23,13 @@ from nextlabel.kernels.events import (
     uniform,
 )
 from nextlabel.kernels.rollout import ProblemArrays
+from nextlabel.model.beta import Beta
+from nextlabel.model.lattice import triangle_counts
+from nextlabel.model.problem import Problem
+from nextlabel.model.tasks import TaskClass
 from nextlabel.policies.base import ClassView, Setting, StaticPolicy
 from nextlabel.policies.registry import POLICIES, make_policy
 from nextlabel.policies.rollout_arrays import Rollout, make_policy_arrays, make_problem_arrays
-from nextlabel.problem.problem import Problem
-from nextlabel.problem.tasks import TaskClass
 from nextlabel.simulation.study import simulate
 from strategies import random_problem
 from tolerances import ROUNDING

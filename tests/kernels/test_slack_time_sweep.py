@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from nextlabel.arrays import Floats
-from nextlabel.beliefs.beta import Beta
-from nextlabel.beliefs.dirichlet import Dirichlet
-from nextlabel.beliefs.prior import Prior
 from nextlabel.kernels.sweep import fill_edges, new_block, next_row, no_deadline, sweep
-from nextlabel.problem.problem import Problem
-from nextlabel.problem.tasks import TaskClass
+from nextlabel.model.beta import Beta
+from nextlabel.model.dirichlet import Dirichlet
+from nextlabel.model.prior import Prior
+from nextlabel.model.problem import Problem
+from nextlabel.model.tasks import TaskClass
 from nextlabel.solve.index import index_cut
 from nextlabel.solve.index_roots import IndexWork, SlackTimeWork
 from nextlabel.solve.truncation import make_cut, make_timeline

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nextlabel.beliefs.beta import Beta
-from nextlabel.beliefs.dirichlet import Dirichlet
-from nextlabel.beliefs.prior import Prior
 from nextlabel.kernels.sweep import Brackets, fill_edges, narrow, new_block, next_row, sweep
-from nextlabel.problem.problem import Problem
-from nextlabel.problem.tasks import TaskClass
+from nextlabel.model.beta import Beta
+from nextlabel.model.dirichlet import Dirichlet
+from nextlabel.model.prior import Prior
+from nextlabel.model.problem import Problem
+from nextlabel.model.tasks import TaskClass
 from nextlabel.solve.index import index_cut, index_timeline
 from nextlabel.solve.index_roots import IndexWork
 from nextlabel.solve.truncation import make_cut

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from nextlabel.model.problem import Problem
+from nextlabel.model.tasks import score_classes
 from nextlabel.planning.plan import plan
 from nextlabel.policies.registry import make_policy
-from nextlabel.problem.problem import Problem
-from nextlabel.problem.tasks import score_classes
 from nextlabel.simulation import curve as curve_module
 from nextlabel.simulation import ranked_tasks
 from nextlabel.simulation.curve import sample_tasks, value_curve

@@ -11,17 +11,17 @@ import numpy as np
 import pytest
 
 from labelled_crowds import of_ones
-from nextlabel.beliefs.fact import OneCoin
-from nextlabel.beliefs.rewards import Accuracy, SquaredError
 from nextlabel.cli.app import run
 from nextlabel.errors import InputError, ProblemError
-from nextlabel.learn.priors import learn_prior
+from nextlabel.model.fact import OneCoin
+from nextlabel.model.prior_learning import learn_prior
+from nextlabel.model.problem import Problem
+from nextlabel.model.rewards import Accuracy, SquaredError
 from nextlabel.planning.pilot import budget_range
 from nextlabel.planning.plan import plan as make_plan
 from nextlabel.planning.plan import plan_bounds, with_ample_budget
 from nextlabel.planning.report import curve_rows, overlap_rows, plan_report, right_means, sentences
 from nextlabel.policies.rollout_arrays import patient_index
-from nextlabel.problem.problem import Problem
 from nextlabel.simulation.study import simulate
 from nextlabel.solve.bound import upper_bound
 from nextlabel.solve.curve import bound_curve

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from nextlabel.errors import InputError
+from nextlabel.model.problem import Problem
 from nextlabel.planning import plan as plan_module
 from nextlabel.planning.plan import plan, plan_bounds
 from nextlabel.planning.report import assumptions, curve_rows, sentences
-from nextlabel.problem.problem import Problem
 from nextlabel.simulation.study import simulate
 from nextlabel.solve.bound import upper_bound
 from nextlabel.solve.curve import bound_curve

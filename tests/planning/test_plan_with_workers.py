@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nextlabel.beliefs.fact import Fact
 from nextlabel.cli.app import run
 from nextlabel.errors import InputError
+from nextlabel.model.fact import Fact
+from nextlabel.model.problem import Problem, WorkerType
+from nextlabel.model.tables import answers_text
 from nextlabel.planning.plan import CrowdBounds
 from nextlabel.planning.plan import plan as make_plan
 from nextlabel.planning.report import assumptions, sentences
-from nextlabel.problem.problem import Problem, WorkerType
-from nextlabel.problem.tables import answers_text
 from nextlabel.solve.bound import upper_bound
 
 TOML = """budget = 60

@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from nextlabel.beliefs.beta import Beta
-from nextlabel.campaigns.forecast import forecast
+from nextlabel.application.forecast import forecast
 from nextlabel.kernels.choice import PolicyArrays, StateScores, choose_group, clearing_levels, scores_by_state
 from nextlabel.kernels.inputs import make_grid
 from nextlabel.kernels.sweep import new_block, no_deadline, sweep_demand, sweep_rows
+from nextlabel.model.beta import Beta
+from nextlabel.model.problem import Problem
+from nextlabel.model.tasks import TaskClass, stack_classes
 from nextlabel.policies.auto import MOST_ARRIVALS, MOST_IN_FLIGHT, labels_given, merge_classes, scale_of, stored_rows
 from nextlabel.policies.base import Setting
 from nextlabel.policies.registry import make_policy
 from nextlabel.policies.rollout_arrays import Rollout, make_policy_arrays, make_problem_arrays
-from nextlabel.problem.problem import Problem
-from nextlabel.problem.tasks import TaskClass, stack_classes
 from nextlabel.simulation.study import simulate
 from nextlabel.solve.bound import upper_bound
 

@@ -12,18 +12,18 @@ import pytest
 from scipy.special import betainc
 from scipy.stats import beta as beta_law
 
-from nextlabel.beliefs.beta import Beta
-from nextlabel.beliefs.dirichlet import Dirichlet
 from nextlabel.errors import InputError
 from nextlabel.kernels.choice import confidence, drawn, score_of, spaced_quantile
+from nextlabel.model.beta import Beta
+from nextlabel.model.dirichlet import Dirichlet
+from nextlabel.model.problem import Problem
+from nextlabel.model.tasks import TaskClass
 from nextlabel.policies.auto import Auto
 from nextlabel.policies.base import ClassView, Policy, ScoreTables, Setting
 from nextlabel.policies.overlap import Overlap
 from nextlabel.policies.registry import POLICIES, make_policy
 from nextlabel.policies.rollout_arrays import make_policy_arrays
 from nextlabel.policies.thompson import quantiles
-from nextlabel.problem.problem import Problem
-from nextlabel.problem.tasks import TaskClass
 from nextlabel.simulation.study import simulate
 from tolerances import REWARD, ROUNDING
 

@@ -19,7 +19,7 @@ import pytest
 from fastapi import FastAPI, Response
 from sqlalchemy.exc import OperationalError
 
-from nextlabel.campaigns import certificate as certificates
+from nextlabel.application import certificate as certificates
 from nextlabel.service.logs import JsonFormatter
 from nextlabel.service.middleware import SECURITY_HEADERS
 from nextlabel.service.routes import campaigns, health, results, work

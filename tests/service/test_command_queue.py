@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from nextlabel.application.service import CampaignService
 from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.settings import CampaignSettings
-from nextlabel.campaigns.service import CampaignService
 from nextlabel.errors import BusyError, ConflictError, InputError, NotFoundError, TablesPendingError
 from nextlabel.service.command_queue import MAX_BATCH, CommandQueue
 from nextlabel.store.engine import busy

@@ -12,8 +12,8 @@ import httpx
 import pytest
 
 import nextlabel as nl
-from nextlabel.campaigns import refits, table_cache, worker_reports
-from nextlabel.campaigns import service as service_module
+from nextlabel.application import refits, table_cache, worker_reports
+from nextlabel.application import service as service_module
 from nextlabel.errors import BusyError
 from nextlabel.web.pages import mount_pages
 from nextlabel.web.render import render

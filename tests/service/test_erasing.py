@@ -11,9 +11,9 @@ import httpx
 import pytest
 import sqlalchemy as sa
 
+from nextlabel.application.service import CampaignService
 from nextlabel.campaign.crowd_model import new_model
 from nextlabel.campaign.settings import CampaignSettings
-from nextlabel.campaigns.service import CampaignService
 from nextlabel.cli.app import run
 from nextlabel.client import Client
 from nextlabel.errors import InputError, NotFoundError

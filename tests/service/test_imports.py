@@ -10,9 +10,9 @@ from typing import Any
 import httpx
 import pytest
 
+from nextlabel.application import imports
+from nextlabel.application import service as service_module
 from nextlabel.campaign import intake
-from nextlabel.campaigns import imports
-from nextlabel.campaigns import service as service_module
 from nextlabel.client import Client
 from service_fixtures import PATIENCE_S, on_sqlite
 

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from live_crowds import LABELS, WORKERS, say, settled, tasks
-from nextlabel.campaigns import certificate as certificates
-from nextlabel.campaigns.certificate import CrowdBound
+from nextlabel.application import certificate as certificates
+from nextlabel.application.certificate import CrowdBound
 from nextlabel.cli.app import run
 from nextlabel.service.access import create_token
 from nextlabel.web.pages import mount_pages

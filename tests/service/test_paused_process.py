@@ -16,7 +16,7 @@ import pytest
 from benchmarks.live.campaign import prepare, snapshot
 from benchmarks.live.server import Server
 
-from nextlabel.campaigns.service import CampaignService
+from nextlabel.application.service import CampaignService
 from nextlabel.store.engine import LOCK_WAIT_S
 from nextlabel.store.sql import open_store
 from service_fixtures import PATIENCE_S
@@ -26,7 +26,7 @@ from stores import postgres_url
 PROGRAM = """
 import os, signal, sys
 from nextlabel.campaign.commands import Commands
-from nextlabel.campaigns.service import CampaignService
+from nextlabel.application.service import CampaignService
 from nextlabel.errors import UnavailableError
 from nextlabel.store import engine
 from nextlabel.store.sql import open_store

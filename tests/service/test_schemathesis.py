@@ -10,10 +10,10 @@ import pytest
 import schemathesis
 from hypothesis import HealthCheck, settings
 
+from nextlabel.application.service import CampaignService
+from nextlabel.application.table_cache import crowd_compiled
 from nextlabel.campaign.replies import Lease
 from nextlabel.campaign.settings import CampaignSettings
-from nextlabel.campaigns.service import CampaignService
-from nextlabel.campaigns.table_cache import crowd_compiled
 from nextlabel.service.access import first_token
 from nextlabel.service.app import create_app
 from nextlabel.service.settings import ServiceSettings

@@ -31,9 +31,9 @@ from benchmarks.live.server import free_port
 from playwright.sync_api import Browser, expect
 
 from browser import PHONE, at, check_accessible, chromium
+from nextlabel.application import webhooks as webhooks_module
+from nextlabel.application.webhooks import GIVEN_UP_S, Webhooks
 from nextlabel.campaign.webhooks import FOR_PEOPLE, TYPES, Message, Reply, Webhook
-from nextlabel.campaigns import webhooks as webhooks_module
-from nextlabel.campaigns.webhooks import GIVEN_UP_S, Webhooks
 from nextlabel.cli.app import run
 from nextlabel.client import Client
 from nextlabel.errors import InputError
@@ -207,7 +207,7 @@ def test_a_service_that_is_killed_loses_nothing(tmp_path: Path, receiver: Receiv
         id, token = service.campaign("killed", tasks=8, budget=20), service.token
         made = add(service, id, receiver.url)
     code = (
-        "from nextlabel.campaigns import webhooks; from nextlabel.cli.app import main\n"
+        "from nextlabel.application import webhooks; from nextlabel.cli.app import main\n"
         "webhooks.WAITS_S = (0.1,); main()"
     )
     command = [sys.executable, "-c", code, "serve", "--db", db, "--port", str(port)]

@@ -10,11 +10,11 @@ import pytest
 
 import nextlabel as nl
 from nextlabel.arrays import Floats
-from nextlabel.beliefs.fact import Fact, OneCoin
-from nextlabel.beliefs.rewards import Utility
 from nextlabel.errors import InputError
-from nextlabel.problem.problem import Problem, WorkerType, one_coin
-from nextlabel.problem.tasks import TaskClass
+from nextlabel.model.fact import Fact, OneCoin
+from nextlabel.model.problem import Problem, WorkerType, one_coin
+from nextlabel.model.rewards import Utility
+from nextlabel.model.tasks import TaskClass
 from nextlabel.simulation.crowd import CrowdCampaigns, CrowdSetting, reference_values, turned_bound
 from nextlabel.simulation.engine import Engine
 

@@ -12,8 +12,8 @@ import pytest
 
 import nextlabel as nl
 from nextlabel.arrays import Floats
+from nextlabel.model.problem import Problem
 from nextlabel.policies.crowd.allocator import CrowdAllocator, CrowdSettings
-from nextlabel.problem.problem import Problem
 from nextlabel.simulation.crowd import CrowdSetting
 from tiny_crowds import TinyCrowd, draw_crowd
 from tolerances import EXACT

@@ -11,18 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.beliefs.beta import Beta
-from nextlabel.beliefs.dirichlet import Dirichlet
 from nextlabel.errors import InputError
 from nextlabel.kernels.events import arrival_after
 from nextlabel.kernels.no_delay import least_limit_index, new_workspace
 from nextlabel.kernels.ranked_tasks import sift
+from nextlabel.model.beta import Beta
+from nextlabel.model.dirichlet import Dirichlet
+from nextlabel.model.problem import Problem
+from nextlabel.model.tasks import TaskClass, stack_classes
 from nextlabel.policies.base import ClassView, StaticPolicy
 from nextlabel.policies.index import Index
 from nextlabel.policies.registry import POLICIES, make_policy
 from nextlabel.policies.rollout_arrays import AHEAD
-from nextlabel.problem.problem import Problem
-from nextlabel.problem.tasks import TaskClass, stack_classes
 from nextlabel.simulation import study as study_module
 from nextlabel.simulation.engine import Engine, run_chunks
 from nextlabel.simulation.ranked_tasks import ClassTables, RankedCampaigns, ranked_tables

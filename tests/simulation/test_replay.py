@@ -9,15 +9,15 @@ import pytest
 
 from labelled_crowds import of_padded, padded
 from nextlabel.backtesting.pilot import hold_out, learnt_threshold
-from nextlabel.beliefs.beta import Beta
 from nextlabel.errors import FileFormatError, InputError
 from nextlabel.kernels.events import FILE, ORDER, RANDOM, REVERSED, RecordedLabels, draw_recorded, stream_key, uniform
-from nextlabel.learn.priors import learn_prior
+from nextlabel.model.beta import Beta
+from nextlabel.model.prior_learning import learn_prior
+from nextlabel.model.problem import Problem
 from nextlabel.policies.base import Policy, ScoreTables, Setting
 from nextlabel.policies.index import Index
 from nextlabel.policies.registry import POLICIES, make_policy
 from nextlabel.policies.rollout_arrays import Rollout, make_policy_arrays, make_problem_arrays
-from nextlabel.problem.problem import Problem
 from nextlabel.simulation import replay as replay_module
 from nextlabel.simulation.engine import Engine
 from nextlabel.simulation.replay import CrowdRecord, Replayed, ReplaySetup, replay

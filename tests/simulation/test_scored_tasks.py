@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from nextlabel.arrays import Floats
-from nextlabel.beliefs.rewards import Accuracy, Reward, SquaredError, Utility
 from nextlabel.kernels.no_delay import new_workspace
 from nextlabel.kernels.ranked_tasks import BETA, COIN, OF_CLASS, RankedTasks, first_answer, task_score
+from nextlabel.model.problem import Problem
+from nextlabel.model.rewards import Accuracy, Reward, SquaredError, Utility
+from nextlabel.model.tasks import score_classes
 from nextlabel.policies.index import Index
 from nextlabel.policies.registry import make_policy
 from nextlabel.policies.rollout_arrays import DEPTHS, affordable_limits
-from nextlabel.problem.problem import Problem
-from nextlabel.problem.tasks import score_classes
 from nextlabel.simulation import ranked_tasks
 from nextlabel.simulation.ranked_tasks import RankedCampaigns, ranked_tables
 from nextlabel.simulation.study import simulate

@@ -14,15 +14,15 @@ import numpy as np
 import pytest
 
 import nextlabel as nl
-from nextlabel.beliefs.beta import Beta
 from nextlabel.errors import InputError
+from nextlabel.model.beta import Beta
+from nextlabel.model.estimate import Estimate
+from nextlabel.model.problem import Problem
+from nextlabel.model.tasks import TaskClass
 from nextlabel.policies.base import Setting
 from nextlabel.policies.exact_value import policy_value
 from nextlabel.policies.index import Index
 from nextlabel.policies.registry import POLICIES, make_policy
-from nextlabel.problem.estimate import Estimate
-from nextlabel.problem.problem import Problem
-from nextlabel.problem.tasks import TaskClass
 from nextlabel.simulation.engine import Engine
 from nextlabel.simulation.study import PolicyResult, Study, simulate
 from nextlabel.solve.bound import Bound, upper_bound

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from nextlabel.model.problem import PiecewiseRate, Problem
+from nextlabel.model.tasks import fresh_groups
 from nextlabel.policies.exact_value import policy_value
 from nextlabel.policies.lagrangian import planned_by_arrival
-from nextlabel.problem.problem import PiecewiseRate, Problem
-from nextlabel.problem.tasks import fresh_groups
 from nextlabel.simulation.study import Study, simulate
 from nextlabel.solve.bound import upper_bound
 from nextlabel.solve.exact import exact_value

@@ -9,11 +9,11 @@ from math import inf
 import numpy as np
 import pytest
 
-from nextlabel.beliefs.rewards import Utility
 from nextlabel.errors import ProblemError
 from nextlabel.kernels.sweep import fill_edges, new_block, no_deadline, sweep_rows
-from nextlabel.problem.problem import PiecewiseRate, Problem
-from nextlabel.problem.tasks import Groups, fresh_groups
+from nextlabel.model.problem import PiecewiseRate, Problem
+from nextlabel.model.rewards import Utility
+from nextlabel.model.tasks import Groups, fresh_groups
 from nextlabel.solve.bound import upper_bound
 from nextlabel.solve.per_arrival import BatchPrices, PriceSolver, batch_sizes
 from tolerances import PER_ARRIVAL

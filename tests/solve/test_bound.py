@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nextlabel.beliefs.beta import Beta
 from nextlabel.errors import ProblemError
-from nextlabel.problem.problem import Problem
-from nextlabel.problem.tasks import TaskClass
+from nextlabel.model.beta import Beta
+from nextlabel.model.problem import Problem
+from nextlabel.model.tasks import TaskClass
 from nextlabel.solve.bound import upper_bound
 from nextlabel.solve.price_search import first_prices, minimise
 from nextlabel.solve.relaxed import RelaxedProblem

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nextlabel.beliefs.rewards import Accuracy
 from nextlabel.errors import InputError
+from nextlabel.model.problem import Problem
+from nextlabel.model.rewards import Accuracy
 from nextlabel.policies.index import Index
-from nextlabel.problem.problem import Problem
 from nextlabel.simulation.curve import value_curve
 from nextlabel.simulation.study import simulate
 from nextlabel.solve.bound import upper_bound

@@ -7,11 +7,11 @@ from math import exp, factorial
 import numpy as np
 import pytest
 
-from nextlabel.beliefs.beta import Beta
-from nextlabel.beliefs.simplex import node_of_counts
 from nextlabel.errors import ProblemError
-from nextlabel.problem.problem import PiecewiseRate, Problem
-from nextlabel.problem.tasks import Groups, TaskClass, fresh_groups
+from nextlabel.model.beta import Beta
+from nextlabel.model.problem import PiecewiseRate, Problem
+from nextlabel.model.simplex import node_of_counts
+from nextlabel.model.tasks import Groups, TaskClass, fresh_groups
 from nextlabel.solve.bound import upper_bound
 from nextlabel.solve.deadline import charged, deadline_bound
 from nextlabel.solve.exact import exact_value

@@ -18,11 +18,11 @@ from scipy.integrate import solve_ivp
 from scipy.sparse import csr_array
 from scipy.special import betainc
 
-from nextlabel.beliefs.beta import Beta
 from nextlabel.errors import InputError, ProblemError, TooLargeError
+from nextlabel.model.beta import Beta
+from nextlabel.model.problem import Problem
+from nextlabel.model.tasks import TaskClass
 from nextlabel.policies.exact_value import policy_value
-from nextlabel.problem.problem import Problem
-from nextlabel.problem.tasks import TaskClass
 from nextlabel.solve.exact import CollisionError, JointSweep, count_groups, exact_value
 from tolerances import EXACT
 
@@ -423,7 +423,7 @@ def test_collision_takes_another_salt(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_kernels_run_uncompiled() -> None:
     code = (
-        "from nextlabel.problem.problem import Problem\n"
+        "from nextlabel.model.problem import Problem\n"
         "from nextlabel.solve.exact import exact_value\n"
         "print(exact_value(Problem.identical(3, 4)).value, exact_value(Problem.identical(2, 2, horizon=2.0)).value)"
     )

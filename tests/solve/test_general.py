@@ -9,19 +9,19 @@ from functools import cache
 import numpy as np
 import pytest
 
-from nextlabel.beliefs.beta import Beta, BetaMixture
-from nextlabel.beliefs.density import Histogram, LogitNormal
-from nextlabel.beliefs.dirichlet import Dirichlet
-from nextlabel.beliefs.fact import OneCoin
-from nextlabel.beliefs.prior import Prior
-from nextlabel.beliefs.rewards import Accuracy, Reward, SquaredError, Utility
 from nextlabel.errors import InputError, ProblemError
+from nextlabel.model.beta import Beta, BetaMixture
+from nextlabel.model.density import Histogram, LogitNormal
+from nextlabel.model.dirichlet import Dirichlet
+from nextlabel.model.fact import OneCoin
+from nextlabel.model.prior import Prior
+from nextlabel.model.problem import Problem
+from nextlabel.model.rewards import Accuracy, Reward, SquaredError, Utility
+from nextlabel.model.tasks import TaskClass
 from nextlabel.policies.base import Setting
 from nextlabel.policies.exact_value import policy_value
 from nextlabel.policies.index import Index
 from nextlabel.policies.registry import POLICIES, make_policy
-from nextlabel.problem.problem import Problem
-from nextlabel.problem.tasks import TaskClass
 from nextlabel.simulation.study import Study, simulate
 from nextlabel.solve.bound import upper_bound
 from nextlabel.solve.exact import exact_value

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from nextlabel.arrays import Floats
-from nextlabel.beliefs.beta import Beta
-from nextlabel.beliefs.rewards import Accuracy, Reward, SquaredError, Utility
-from nextlabel.problem.problem import Problem
-from nextlabel.problem.tasks import ScoreClasses, TaskClass, score_classes
+from nextlabel.model.beta import Beta
+from nextlabel.model.problem import Problem
+from nextlabel.model.rewards import Accuracy, Reward, SquaredError, Utility
+from nextlabel.model.tasks import ScoreClasses, TaskClass, score_classes
 from nextlabel.solve import bound as bound_module
 from nextlabel.solve.bound import upper_bound
 from nextlabel.solve.grouping import Grouped, chord_errors, group, mean_errors, scores_of

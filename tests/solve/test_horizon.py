@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from nextlabel.kernels.horizon import backward_above
 from nextlabel.kernels.inputs import make_grid
-from nextlabel.problem.tasks import stack_classes
+from nextlabel.model.tasks import stack_classes
 from nextlabel.solve.per_arrival import PricedProblem
 from nextlabel.solve.relaxed import RelaxedProblem, no_delay_edge
 from nextlabel.solve.truncation import Cut, arrival_chances, make_timeline, swept_arrivals

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import Phase, assume, given, settings
 from hypothesis import strategies as st
 
-from nextlabel.beliefs.beta import Beta
-from nextlabel.beliefs.simplex import node_of_counts
 from nextlabel.errors import FileFormatError, ProblemError
-from nextlabel.problem.problem import Problem
-from nextlabel.problem.tasks import TaskClass
+from nextlabel.model.beta import Beta
+from nextlabel.model.problem import Problem
+from nextlabel.model.simplex import node_of_counts
+from nextlabel.model.tasks import TaskClass
 from nextlabel.solve.index import IndexTable, index_table
 from oracles import Task, gittins, gittins_by_enumeration, index_finite, index_infinite, infinite
 from strategies import problem_of, thresholds, weights

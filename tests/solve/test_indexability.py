@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nextlabel.problem.problem import Problem
+from nextlabel.model.problem import Problem
 from nextlabel.solve.index import check_indexability
 from oracles import Task, infinite
 

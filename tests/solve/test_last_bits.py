@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 from labelled_crowds import of_ones
-from nextlabel.beliefs.beta import Beta, BetaMixture
-from nextlabel.beliefs.rewards import Accuracy
-from nextlabel.learn.mixture import climb_mixture
-from nextlabel.learn.weights import most_likely_weights
-from nextlabel.problem.problem import Problem
-from nextlabel.problem.tasks import TaskClass
+from nextlabel.model.beta import Beta, BetaMixture
+from nextlabel.model.mixture import climb_mixture
+from nextlabel.model.prior_weights import most_likely_weights
+from nextlabel.model.problem import Problem
+from nextlabel.model.rewards import Accuracy
+from nextlabel.model.tasks import TaskClass
 from nextlabel.solve.bound import upper_bound as solve_bound
 from nextlabel.solve.curve import bound_curve
 from nextlabel.solve.exact import exact_value as solve_exactly

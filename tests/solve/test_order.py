@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from nextlabel.model.problem import Problem
 from nextlabel.policies.exact_value import policy_value
-from nextlabel.problem.problem import Problem
 from nextlabel.solve.bound import upper_bound
 from nextlabel.solve.exact import exact_value
 from nextlabel.solve.index import index_table

@@ -10,16 +10,16 @@ from math import comb, inf
 import numpy as np
 import pytest
 
-from nextlabel.beliefs.beta import Beta, BetaMixture
-from nextlabel.beliefs.density import Histogram
-from nextlabel.beliefs.dirichlet import Dirichlet
-from nextlabel.beliefs.fact import OneCoin
-from nextlabel.beliefs.prior import Prior
-from nextlabel.beliefs.rewards import Accuracy, SquaredError
-from nextlabel.beliefs.simplex import counts_of_node, node_of_counts
 from nextlabel.errors import ProblemError
-from nextlabel.problem.problem import Problem
-from nextlabel.problem.tasks import Groups, TaskClass, fresh_groups
+from nextlabel.model.beta import Beta, BetaMixture
+from nextlabel.model.density import Histogram
+from nextlabel.model.dirichlet import Dirichlet
+from nextlabel.model.fact import OneCoin
+from nextlabel.model.prior import Prior
+from nextlabel.model.problem import Problem
+from nextlabel.model.rewards import Accuracy, SquaredError
+from nextlabel.model.simplex import counts_of_node, node_of_counts
+from nextlabel.model.tasks import Groups, TaskClass, fresh_groups
 from nextlabel.solve import present_bound as module
 from nextlabel.solve.bound import upper_bound
 from nextlabel.solve.present_bound import present_bound

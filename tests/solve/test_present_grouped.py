@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nextlabel.beliefs.beta import Beta
-from nextlabel.beliefs.prior import Prior
-from nextlabel.beliefs.rewards import Accuracy, Reward, SquaredError
-from nextlabel.problem.tasks import Groups, TaskClass, prior_of_score
+from nextlabel.model.beta import Beta
+from nextlabel.model.prior import Prior
+from nextlabel.model.rewards import Accuracy, Reward, SquaredError
+from nextlabel.model.tasks import Groups, TaskClass, prior_of_score
 from nextlabel.solve import present_bound as module
 from nextlabel.solve.present_bound import PresentBound, group_present, present_bound
 

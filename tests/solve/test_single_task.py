@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nextlabel.beliefs.simplex import node_of_counts
-from nextlabel.problem.problem import Problem
+from nextlabel.model.problem import Problem
+from nextlabel.model.simplex import node_of_counts
 from nextlabel.solve.index_roots import IndexWork
 from nextlabel.solve.per_arrival import PricedProblem
 from nextlabel.solve.relaxed import RelaxedProblem

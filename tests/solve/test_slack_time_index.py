@@ -12,10 +12,10 @@ from scipy.special import gammaincc
 from nextlabel.errors import ProblemError
 from nextlabel.kernels.choice import layer_at
 from nextlabel.kernels.sweep import sweep
+from nextlabel.model.problem import PiecewiseRate, Problem
 from nextlabel.policies.base import Setting
 from nextlabel.policies.index import Index
 from nextlabel.policies.rollout_arrays import make_policy_arrays
-from nextlabel.problem.problem import PiecewiseRate, Problem
 from nextlabel.solve.index import IndexTable, index_cut, index_table
 from nextlabel.solve.index_roots import LATE, IndexWork, least_slack_time
 from nextlabel.solve.truncation import make_cut, make_timeline

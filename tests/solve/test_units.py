@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from nextlabel.beliefs.rewards import Utility
-from nextlabel.problem.problem import Problem
+from nextlabel.model.problem import Problem
+from nextlabel.model.rewards import Utility
 from nextlabel.solve.bound import upper_bound
 
 

@@ -8,7 +8,7 @@ import threading
 from contextlib import closing
 from pathlib import Path
 
-from nextlabel.campaigns.service import CampaignService
+from nextlabel.application.service import CampaignService
 from nextlabel.store.sql import open_store
 from stores import simple
 

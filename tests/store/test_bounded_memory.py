@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
+from nextlabel.application import service as service_module
+from nextlabel.application.service import CampaignService
+from nextlabel.application.table_cache import TableCache
 from nextlabel.campaign import intake
 from nextlabel.campaign.policy_tables import PolicyTables
-from nextlabel.campaigns import service as service_module
-from nextlabel.campaigns.service import CampaignService
-from nextlabel.campaigns.table_cache import TableCache
 from nextlabel.store import verify
 from stores import Clock, opened, simple
 

@@ -11,12 +11,12 @@ from typing import Any
 import psycopg
 import pytest
 
+from nextlabel.application.service import CampaignService
 from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.scoring import score
 from nextlabel.campaign.settings import CampaignSettings
-from nextlabel.campaigns.service import CampaignService
 from nextlabel.errors import BusyError, ConflictError, InputError, NotFoundError, UnavailableError
-from nextlabel.problem.tasks import TaskState
+from nextlabel.model.tasks import TaskState
 from nextlabel.store import engine
 from nextlabel.store.sql import SqlStore
 from stores import KINDS, Clock, everything, opened, service_of_store, simple

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from sqlalchemy import event
 
-from nextlabel.campaigns import imports
-from nextlabel.campaigns import service as service_module
+from nextlabel.application import imports
+from nextlabel.application import service as service_module
 from nextlabel.store.engine import LEAST_ROOM
 from service_fixtures import on_sqlite
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from nextlabel.campaigns import service as service_module
-from nextlabel.campaigns.service import CampaignService
+from nextlabel.application import service as service_module
+from nextlabel.application.service import CampaignService
 from nextlabel.errors import ConflictError
 from nextlabel.store.sql import SqlStore, open_store
 from nextlabel.store.tables import metadata

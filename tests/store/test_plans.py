@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from sqlalchemy import event, insert, text
 
+from nextlabel.application.imports import imports_of
 from nextlabel.campaign.rows import joined_lease_id
-from nextlabel.campaigns.imports import imports_of
 from nextlabel.store.sql import SqlStore
 from nextlabel.store.tables import events, leases, payloads, tasks, workers
 from stores import START, Clock, opened, service_of_store, simple

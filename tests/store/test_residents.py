@@ -9,7 +9,7 @@ from random import Random
 import pytest
 import sqlalchemy as sa
 
-from nextlabel.campaigns.service import CampaignService
+from nextlabel.application.service import CampaignService
 from nextlabel.errors import GoneError
 from nextlabel.store import sql
 from nextlabel.store.sql import SqlStore

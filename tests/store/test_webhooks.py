@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from nextlabel.campaigns.service import CampaignService
-from nextlabel.campaigns.webhooks import Webhooks
+from nextlabel.application.service import CampaignService
+from nextlabel.application.webhooks import Webhooks
 from nextlabel.errors import ConflictError, NotFoundError
 from stores import KINDS, Clock, opened, service_of_store, simple
 

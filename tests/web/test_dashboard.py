@@ -21,15 +21,15 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from browser import DESKTOP, TIMEOUT_MS, at, check_accessible, chromium
-from nextlabel.beliefs.fact import OneCoin
+from nextlabel.application import imports
+from nextlabel.application import service as campaigns_service
+from nextlabel.application.certificate import Certificates
 from nextlabel.campaign.results import truths
-from nextlabel.campaigns import imports
-from nextlabel.campaigns import service as campaigns_service
-from nextlabel.campaigns.certificate import Certificates
 from nextlabel.cli.app import run
 from nextlabel.errors import InputError, NotFoundError
+from nextlabel.model.fact import OneCoin
+from nextlabel.model.problem import Problem
 from nextlabel.planning.plan import plan as make_plan
-from nextlabel.problem.problem import Problem
 from nextlabel.service.access import create_token
 from nextlabel.web.dashboard import access
 from nextlabel.web.dashboard import state as dashboard_state

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 import nextlabel as nl
-from nextlabel.campaigns import service as campaigns_service
+from nextlabel.application import service as campaigns_service
 from nextlabel.cli.app import run
 from nextlabel.web.pages import mount_pages
 from service_fixtures import Service, on_sqlite

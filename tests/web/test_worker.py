@@ -15,8 +15,8 @@ import pytest
 from playwright.sync_api import Browser, Page, Request, Route, expect
 
 from browser import DESKTOP, PHONE, at, check_accessible, chromium, context
+from nextlabel.application.table_cache import TableCache
 from nextlabel.campaign.settings import CampaignSettings
-from nextlabel.campaigns.table_cache import TableCache
 from nextlabel.errors import InputError, TablesPendingError
 from nextlabel.service.settings import ServiceSettings
 from nextlabel.web.pages import mount_pages

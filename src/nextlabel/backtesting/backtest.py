@@ -47,17 +47,17 @@ from nextlabel.backtesting.readout import (
     winners,
 )
 from nextlabel.backtesting.result import Backtest, Curve, Key, PolicyAccuracy, Saving, resampled, saving
-from nextlabel.beliefs.lattice import triangle_counts
-from nextlabel.beliefs.prior import Prior
 from nextlabel.errors import InputError
 from nextlabel.files.features import Features, read_features
 from nextlabel.files.labels import Gold, as_label_table, read_gold
+from nextlabel.model.estimate import Estimate
+from nextlabel.model.lattice import triangle_counts
+from nextlabel.model.prior import Prior
+from nextlabel.model.problem import Problem, as_prior
 from nextlabel.policies.base import Policy
 from nextlabel.policies.crowd.policies import WorkerPolicy
 from nextlabel.policies.index import Index
 from nextlabel.policies.registry import make_policy
-from nextlabel.problem.estimate import Estimate
-from nextlabel.problem.problem import Problem, as_prior
 from nextlabel.prose import counted, listed
 from nextlabel.simulation.crowd_replay import REPLAYS, CrowdReplayed, replay_crowd
 from nextlabel.simulation.engine import Engine, backend

@@ -28,10 +28,10 @@ import numpy as np
 from scipy.stats import binom
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.beliefs.prior import Prior
 from nextlabel.errors import InputError
-from nextlabel.learn.priors import LearntPrior, learn_prior
-from nextlabel.learn.weights import LabelCounts
+from nextlabel.model.prior import Prior
+from nextlabel.model.prior_learning import LearntPrior, learn_prior
+from nextlabel.model.prior_weights import LabelCounts
 from nextlabel.prose import counted
 from nextlabel.simulation.crowd_replay import votes_of
 from nextlabel.simulation.replay import CrowdRecord

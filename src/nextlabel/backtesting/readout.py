@@ -23,10 +23,10 @@ from typing import Any
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.beliefs.lattice import triangle_counts
-from nextlabel.beliefs.prior import Prior
 from nextlabel.crowd.fit import CrowdLabels
 from nextlabel.files.features import Features
+from nextlabel.model.lattice import triangle_counts
+from nextlabel.model.prior import Prior
 from nextlabel.prose import needs
 from nextlabel.simulation.crowd_replay import best_answers, learnt_beliefs, share_right, votes_of
 from nextlabel.simulation.replay import CrowdRecord, ReplaySetup, credits, decisions_of

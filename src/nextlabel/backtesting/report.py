@@ -12,7 +12,7 @@ import numpy as np
 from nextlabel.backtesting.pilot import credit, learnt_threshold
 from nextlabel.backtesting.readout import FITS, LEARNING, everything, right_by, scores_of
 from nextlabel.backtesting.result import Backtest, PolicyAccuracy, Saving
-from nextlabel.problem.tables import prior_table
+from nextlabel.model.tables import prior_table
 from nextlabel.prose import counted, listed
 from nextlabel.reporting.artifacts import Row
 from nextlabel.reporting.report import Report, Table, read_sentences

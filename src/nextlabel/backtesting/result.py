@@ -33,7 +33,7 @@ import numpy as np
 
 from nextlabel.arrays import Floats
 from nextlabel.backtesting.pilot import PilotFit
-from nextlabel.problem.estimate import Z95, Estimate
+from nextlabel.model.estimate import Z95, Estimate
 from nextlabel.simulation.replay import ReplaySetup
 
 

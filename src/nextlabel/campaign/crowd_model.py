@@ -30,10 +30,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nextlabel.arrays import Bools, Floats, Ints
-from nextlabel.beliefs.beta import Beta
-from nextlabel.beliefs.dirichlet import Dirichlet
-from nextlabel.beliefs.fact import Fact, OneCoin
-from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.new_tasks import pair_of
 from nextlabel.campaign.records import deleted_campaign
@@ -52,6 +48,10 @@ from nextlabel.crowd.questions import RIGHT, Form
 from nextlabel.errors import InputError
 from nextlabel.files.features import Features, read_features
 from nextlabel.files.tables import NamedColumns
+from nextlabel.model.beta import Beta
+from nextlabel.model.dirichlet import Dirichlet
+from nextlabel.model.fact import Fact, OneCoin
+from nextlabel.model.prior import Prior
 from nextlabel.policies.crowd.allocator import LEAST, GrowingCrowd
 from nextlabel.policies.crowd.forms import FormCrowd
 from nextlabel.policies.crowd.valued import NumberCrowd, PairCrowd, RatingCrowd, ValuedCrowd, numbers_of

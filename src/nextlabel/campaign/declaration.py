@@ -49,8 +49,8 @@ from nextlabel.money import Price, currency_of
 from nextlabel.prose import is_text, looks
 
 if TYPE_CHECKING:
-    from nextlabel.beliefs.prior import Prior
-    from nextlabel.beliefs.rewards import Reward
+    from nextlabel.model.prior import Prior
+    from nextlabel.model.rewards import Reward
     from nextlabel.policies.base import Policy
 else:  # they import NumPy; ``CampaignSettings`` checks these fields
     Prior = Reward = Policy = Any

@@ -13,7 +13,6 @@ import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Self
 
-from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign import scoring
 from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.known_answers import record_gold
@@ -22,8 +21,9 @@ from nextlabel.campaign.replies import Added
 from nextlabel.campaign.rows import BatchRow, TaskRow
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.errors import BusyError, ConflictError, InputError
+from nextlabel.model.prior import Prior
+from nextlabel.model.tables import prior_table
 from nextlabel.policies.allocation import PLACES, chance
-from nextlabel.problem.tables import prior_table
 
 #: Tasks in one event, characters of the payloads in it after which it is full, tasks of a campaign.
 CHUNK, CHUNK_SIZE, MOST_TASKS = 1000, 1 << 20, 50_000_000

@@ -23,7 +23,7 @@ from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.rows import CampaignRow, TaskRow
 from nextlabel.crowd.questions import Form
 from nextlabel.errors import ConflictError, InputError, NotFoundError
-from nextlabel.problem.tasks import whole
+from nextlabel.model.tasks import whole
 
 #: Answers in one event, and in one command; tasks of one audit, all draws together; adjudicated tasks.
 IN_EVENT, AT_ONCE, MOST_AUDITED, MOST_ADJUDICATED = 1000, 100_000, 2000, 10_000

@@ -9,7 +9,7 @@ payload  what the task is about, any JSON; without this key all keys that are no
 score    a model's probability that the answer is label 1 (two labels); ``score_column`` is the key of the payload that
          it was taken from, which is left out if workers would be shown it
 gold     the answer, if it is known: the task is a control question, which workers cannot tell from others
-prior    [alpha, beta], one weight for each label, or a table with a kind (``problem.tables``)
+prior    [alpha, beta], one weight for each label, or a table with a kind (``model.tables``)
 ======== ======================================================================================================
 
 In a campaign for pairs a task is a pair: what is shown as its ``first`` and as its ``second``, and their names in
@@ -25,8 +25,6 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from nextlabel.beliefs.fact import OneCoin
-from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.settings import (
     ITEMS,
     SIDES,
@@ -39,9 +37,11 @@ from nextlabel.campaign.settings import (
 from nextlabel.errors import InputError
 from nextlabel.files.tables import is_frame
 from nextlabel.files.tasks import TaskReader
+from nextlabel.model.fact import OneCoin
+from nextlabel.model.prior import Prior
+from nextlabel.model.tables import prior_from, prior_table
+from nextlabel.model.tasks import TaskClass, beta_of_score
 from nextlabel.policies.allocation import PLACES, chance
-from nextlabel.problem.tables import prior_from, prior_table
-from nextlabel.problem.tasks import TaskClass, beta_of_score
 from nextlabel.prose import is_text
 
 #: Characters of an id and of a payload as JSON; levels of lists and tables within a task.

@@ -19,7 +19,6 @@ from typing import Final, Literal, NamedTuple, Protocol
 import numpy as np
 
 from nextlabel.arrays import Ints
-from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.rates import labels_before_deadline
 from nextlabel.campaign.rows import CampaignRow
 from nextlabel.campaign.settings import CampaignSettings
@@ -31,10 +30,11 @@ from nextlabel.kernels.choice import (
     choose_group,
     scores_by_state,
 )
+from nextlabel.model.prior import Prior
+from nextlabel.model.problem import Problem
 from nextlabel.policies.allocation import TIES, Group, chance, draw_key
 from nextlabel.policies.base import Policy, ScoreTables, Setting
 from nextlabel.policies.rollout_arrays import checked_scores, join_scores, make_policy_arrays, make_problem_arrays
-from nextlabel.problem.problem import Problem
 
 #: Tables are made for so many arrivals, far past where their rows settle, and for so many labels per task: past two
 #: and a half times as many and four the index without delay takes over (``solve.truncation.make_cut``).

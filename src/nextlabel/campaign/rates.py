@@ -19,7 +19,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from nextlabel.problem.problem import PiecewiseRate
+from nextlabel.model.problem import PiecewiseRate
 
 if TYPE_CHECKING:
     from nextlabel.campaign.rows import CampaignRow

@@ -16,12 +16,12 @@ from typing import Any, Literal
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.beliefs.prior import Prior
-from nextlabel.beliefs.simplex import counts_of_node
 from nextlabel.campaign.rows import CampaignRow, LeaseRow, TaskRow, is_prediction
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.transitions import LeaseStatus
 from nextlabel.crowd.answers import Answer
+from nextlabel.model.prior import Prior
+from nextlabel.model.simplex import counts_of_node
 from nextlabel.prose import iso
 
 #: Beliefs are worked out this many labels deep at a time.

@@ -11,7 +11,7 @@ completions, work_s      labels told in time and the seconds that leases were ou
 rho                      r / mu that the policy's tables are for
 amended                  settings that were changed since the creation, as JSON (``campaign.settings``)
 rules                    what the log says about ranking and the memory of rates
-node, w                  a task's belief (``beliefs.simplex``) and its labels in flight
+node, w                  a task's belief (``model.simplex``) and its labels in flight
 place                    where a task stands when any task of its group will do, uniform in [0, 1)
 gold                     the answer that the requester knows; the task is a control question
 controls                 how many of the tasks are

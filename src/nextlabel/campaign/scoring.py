@@ -17,23 +17,23 @@ from typing import Any
 import numpy as np
 
 from nextlabel.arrays import Floats
-from nextlabel.beliefs.beta import Beta
-from nextlabel.beliefs.fact import OneCoin
-from nextlabel.beliefs.prior import Prior
-from nextlabel.beliefs.simplex import simplex
 from nextlabel.campaign.new_tasks import LEAST_SCORE
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.errors import InputError
 from nextlabel.kernels.inputs import TIED
 from nextlabel.kernels.no_delay import least_limit_index, new_workspace
+from nextlabel.model.beta import Beta
+from nextlabel.model.fact import OneCoin
+from nextlabel.model.prior import Prior
+from nextlabel.model.problem import Problem, reward_unit
+from nextlabel.model.simplex import simplex
+from nextlabel.model.tasks import ScoreClasses, TaskState, prior_of_score, stack_classes
 from nextlabel.policies.auto import Auto
 from nextlabel.policies.base import ClassView, StaticPolicy
 from nextlabel.policies.by_score import Scores
 from nextlabel.policies.index import Index
 from nextlabel.policies.registry import make_policy
 from nextlabel.policies.rollout_arrays import AHEAD, FEW_CLASSES
-from nextlabel.problem.problem import Problem, reward_unit
-from nextlabel.problem.tasks import ScoreClasses, TaskState, prior_of_score, stack_classes
 from nextlabel.solve.grouping import make_score_grid, same_strength
 
 __all__ = ["FEW_CLASSES", "TIED", "check_policy", "ranked_by_grid", "score", "scores_for"]

@@ -15,12 +15,6 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from pydantic import field_serializer, field_validator, model_validator
 
-from nextlabel.beliefs.beta import Beta
-from nextlabel.beliefs.dirichlet import Dirichlet
-from nextlabel.beliefs.fact import Fact
-from nextlabel.beliefs.prior import Prior
-from nextlabel.beliefs.rewards import Accuracy, Reward
-from nextlabel.beliefs.simplex import deepest
 from nextlabel.campaign.declaration import (
     MOST_LABELS,
     DeclaredSettings,
@@ -35,11 +29,17 @@ from nextlabel.crowd.answers import OPTIONS, Answer, Number, Rating, answer_type
 from nextlabel.crowd.questions import Form, Question
 from nextlabel.errors import ConflictError, InputError, ProblemError
 from nextlabel.files.tasks import SCORE_NAMES
+from nextlabel.model.beta import Beta
+from nextlabel.model.dirichlet import Dirichlet
+from nextlabel.model.fact import Fact
+from nextlabel.model.prior import Prior
+from nextlabel.model.rewards import Accuracy, Reward
+from nextlabel.model.simplex import deepest
+from nextlabel.model.tables import prior_from, prior_table, reward_from, reward_table
+from nextlabel.model.tasks import TaskClass
 from nextlabel.money import Price
 from nextlabel.policies.base import MOST_NODES, Policy
 from nextlabel.policies.registry import CROWD_POLICIES, POLICIES, knows_workers, make_policy
-from nextlabel.problem.tables import prior_from, prior_table, reward_from, reward_table
-from nextlabel.problem.tasks import TaskClass
 from nextlabel.prose import listed
 
 if TYPE_CHECKING:

@@ -25,7 +25,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nextlabel.arrays import Bools, Floats, Ints
-from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.crowd_model import CrowdModel
 from nextlabel.campaign.events import KINDS, Event
 from nextlabel.campaign.notices import Notice
@@ -47,10 +46,11 @@ from nextlabel.campaign.scoring import ranked_by_grid, scores_for
 from nextlabel.campaign.settings import COUNTED, CampaignSettings, amended_with
 from nextlabel.campaign.transitions import EXPIRED, LABELLED, LATE, LEASED, RELEASED, LeaseStatus
 from nextlabel.errors import ConflictError, NotFoundError
+from nextlabel.model.prior import Prior
+from nextlabel.model.tables import prior_from
 from nextlabel.policies.allocation import Columns, Group, TaskPool
 from nextlabel.policies.by_score import ScoreAllocator
 from nextlabel.policies.by_table import TableAllocator
-from nextlabel.problem.tables import prior_from
 
 STATUSES: Final[tuple[LeaseStatus, ...]] = (LEASED, LABELLED, EXPIRED, RELEASED, LATE)
 _CODE: Final = {status: code for code, status in enumerate(STATUSES)}

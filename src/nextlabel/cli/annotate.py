@@ -114,7 +114,7 @@ def _summary(outcome: Outcome) -> str:
 def _opened(url: str | None, db: str, id: str) -> Iterator[AnnotatedCampaign]:
     """The campaign behind a service's address, or on a database."""
     if url is None:
-        from nextlabel.campaigns.facade import Campaign
+        from nextlabel.application.facade import Campaign
 
         with Campaign.open(db, id) as campaign:
             yield campaign

@@ -180,7 +180,7 @@ def _rates(arrival: float | None, completion: float | None, in_flight: float | N
 
 
 def _prior(text: str) -> Any:
-    from nextlabel.problem.tables import prior_from
+    from nextlabel.model.tables import prior_from
 
     given = opt.parse_prior(text)
     if isinstance(given, list) and len(given) != 2:

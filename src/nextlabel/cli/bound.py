@@ -13,7 +13,7 @@ from nextlabel.errors import InputError
 from nextlabel.prose import counted
 
 if TYPE_CHECKING:
-    from nextlabel.problem.problem import Problem
+    from nextlabel.model.problem import Problem
     from nextlabel.reporting.report import Report
     from nextlabel.solve.bound import Bound
 
@@ -57,7 +57,7 @@ def _of_question(question: dict[str, Any], problem: Problem, result: Bound) -> t
         cost = " and the cost of its labels are together" if net(problem) else " is"
         return f" So the expected {kind.loss} error of an item{cost} at least {least:.6g}.", {"least_loss": least}
     if question.get("answer") == "multi":
-        from nextlabel.problem.tables import labels_asked
+        from nextlabel.model.tables import labels_asked
 
         labels = labels_asked(question.get("labels"))
         if net(problem) or not holds:  # a form is paid once, and not for each of its labels

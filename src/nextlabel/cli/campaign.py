@@ -58,11 +58,11 @@ from nextlabel.prose import counted, has_password, listed, without_passwords
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from nextlabel.application.service import CampaignService
+    from nextlabel.application.webhooks import Webhooks
+    from nextlabel.application.worker_reports import WorkerReport
     from nextlabel.campaign.replies import AuditItem
     from nextlabel.campaign.webhooks import Webhook
-    from nextlabel.campaigns.service import CampaignService
-    from nextlabel.campaigns.webhooks import Webhooks
-    from nextlabel.campaigns.worker_reports import WorkerReport
     from nextlabel.crowd.agreement import Agreement
     from nextlabel.files.features import Features
     from nextlabel.files.tasks import TaskReader
@@ -141,9 +141,9 @@ def create(
     if not typed["budget"]:
         raise InputError("the campaign has no budget.", "Give --budget, the number of labels that may be bought.")
     needs_service()
+    from nextlabel.application.status import questions_lacking
     from nextlabel.campaign.new_tasks import read_tasks
     from nextlabel.campaign.settings import CampaignSettings
-    from nextlabel.campaigns.status import questions_lacking
 
     path = typed["features"]
     beside = _read_features(path) if path is not None and _is_file(path) else None
@@ -401,7 +401,7 @@ def status(
 
 
 def _capacity(db: str) -> Said:
-    from nextlabel.campaigns.capacity import capacity
+    from nextlabel.application.capacity import capacity
 
     with service_at(db) as service, working("Measuring"):
         found = capacity(service)
@@ -414,9 +414,9 @@ OF_CERTIFICATE = ("now", "forecast", "upper", "gap", "price", "as_of_labels", "u
 
 
 def _status(service: CampaignService, id: str, wait: bool) -> Report:
+    from nextlabel.application.status import cost_of
     from nextlabel.campaign.notices import notice_table
     from nextlabel.campaign.rates import arrival_rate, completion_rate, lease_seconds
-    from nextlabel.campaigns.status import cost_of
     from nextlabel.reporting.report import Report, Table
 
     row = service.store.row(id)
@@ -516,10 +516,10 @@ def export(
     if format == "xlsx" and target is None:
         raise InputError("a workbook is not written to stdout.", "Give --save FILE.")
     with service_at(db) as service:
+        from nextlabel.application.facade import Campaign
+        from nextlabel.application.status import cost_of
+        from nextlabel.application.worker_reports import COLUMNS, cells
         from nextlabel.campaign.results import GivenLabel
-        from nextlabel.campaigns.facade import Campaign
-        from nextlabel.campaigns.status import cost_of
-        from nextlabel.campaigns.worker_reports import COLUMNS, cells
 
         cost = cost_of(service.store.row(id))
         if rows == "labels":
@@ -559,7 +559,7 @@ def _rows(columns: Sequence[str], given: Iterable[Any]) -> Iterator[Row]:
 
 def _results(service: CampaignService, id: str, form: Form) -> tuple[list[str], Iterator[Row]]:
     """The columns of a file, and one object per task; its payload last, in CSV the columns that it came with."""
-    from nextlabel.campaigns.frames import ResultTable, result_table
+    from nextlabel.application.frames import ResultTable, result_table
 
     whole = form != "jsonl"
     table = result_table(service, id) if whole else ResultTable(service.store.row(id).config.answer_type, ())
@@ -628,8 +628,8 @@ def audit(
     if not freeze and planned is not None and len(planned) > 1:
         raise InputError("several looks are planned at the freeze.", "Add --freeze, or give one number.")
     target = None if save is None else checked_file("--save", save)
-    from nextlabel.beliefs.rewards import Accuracy
     from nextlabel.files.labels import read_answers
+    from nextlabel.model.rewards import Accuracy
 
     found = None if answers is None else read_answers(answers)
     kept = None if record is None else checked_file("--record", record)
@@ -862,7 +862,7 @@ def webhooks(
     if action is not None and which is None:
         raise InputError(f"nothing says what to {action}.", "Give the address to add, or the webhook's id.")
     with opened_store(db) as store:
-        from nextlabel.campaigns.webhooks import Webhooks
+        from nextlabel.application.webhooks import Webhooks
 
         hooks, name = Webhooks(store), str(which)
         if action == "add":

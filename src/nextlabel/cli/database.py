@@ -29,11 +29,11 @@ from nextlabel.cli.serve import needs_service
 from nextlabel.errors import FileFormatError, InputError
 
 if TYPE_CHECKING:
+    from nextlabel.application.service import CampaignService
     from nextlabel.campaign.records import ImportRow
     from nextlabel.campaign.replies import Added
     from nextlabel.campaign.rows import CampaignRow
     from nextlabel.campaign.settings import CampaignSettings
-    from nextlabel.campaigns.service import CampaignService
     from nextlabel.files.features import Features
     from nextlabel.files.labels import Gold, LabelTable
     from nextlabel.files.tables import NamedColumns
@@ -84,7 +84,7 @@ def settings_at(store: SqlStore, public_url: str | None) -> ServiceSettings:
 def service_at(db: str, create: bool = False) -> Iterator[CampaignService]:
     """The service that runs commands on a database; a SQLite file that is not there is made only with ``create``."""
     with opened_store(db, create) as store:
-        from nextlabel.campaigns.service import CampaignService
+        from nextlabel.application.service import CampaignService
 
         service = CampaignService(store)
         try:
@@ -122,7 +122,7 @@ def fields_of(row: CampaignRow) -> dict[str, Any]:
     """What ``--json`` prints of a campaign."""
     from dataclasses import asdict
 
-    from nextlabel.campaigns.status import cost_of
+    from nextlabel.application.status import cost_of
 
     cost = cost_of(row)
     found = {name: getattr(row, name) for name in (*FIELDS, "state", "closed_reason")}

@@ -14,7 +14,7 @@ from nextlabel.errors import InputError
 from nextlabel.prose import counted
 
 if TYPE_CHECKING:
-    from nextlabel.problem.problem import Problem
+    from nextlabel.model.problem import Problem
     from nextlabel.reporting.report import Report
     from nextlabel.solve.exact import ExactResult
     from nextlabel.solve.progress import Progress

@@ -13,7 +13,7 @@ from nextlabel.errors import InputError, ProblemError
 from nextlabel.prose import counted
 
 if TYPE_CHECKING:
-    from nextlabel.problem.problem import Problem
+    from nextlabel.model.problem import Problem
     from nextlabel.reporting.report import Report
 
 

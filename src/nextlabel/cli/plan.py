@@ -17,8 +17,8 @@ from nextlabel.money import Price, currency_of
 
 if TYPE_CHECKING:
     from nextlabel.files.tables import NamedColumns
+    from nextlabel.model.problem import Problem
     from nextlabel.planning.pilot import Pilot
-    from nextlabel.problem.problem import Problem
     from nextlabel.reporting.report import Report
 
 
@@ -144,7 +144,7 @@ def _span(span: tuple[int | None, int | None] | None) -> list[str]:
 
 
 def _pilot_fields(learnt: Pilot, span: tuple[int | None, int | None] | None) -> dict[str, Any]:
-    from nextlabel.problem.tables import prior_table
+    from nextlabel.model.tables import prior_table
 
     one = learnt.learnt
     return {

@@ -14,8 +14,8 @@ from nextlabel.files.write import whole_file
 from nextlabel.prose import counted
 
 if TYPE_CHECKING:
+    from nextlabel.application.service import CampaignService
     from nextlabel.campaign.rows import CampaignRow
-    from nextlabel.campaigns.service import CampaignService
 
 app = typer.Typer(help="Run a campaign on Prolific or Mechanical Turk.", no_args_is_help=True)
 

@@ -17,9 +17,9 @@ from nextlabel.errors import InputError
 from nextlabel.prose import counted, listed
 
 if TYPE_CHECKING:
-    from nextlabel.beliefs.prior import Prior
-    from nextlabel.learn.priors import Comparison, LearntPrior
-    from nextlabel.learn.weights import LabelCounts
+    from nextlabel.model.prior import Prior
+    from nextlabel.model.prior_learning import Comparison, LearntPrior
+    from nextlabel.model.prior_weights import LabelCounts
     from nextlabel.reporting.report import Report
 
 #: Significant digits of a prior in a problem file.
@@ -43,7 +43,7 @@ def prior(
     """Learn a prior from recorded labels, and see how well it fits them."""
     started, begin = datetime.now(UTC), perf_counter()
     with working(f"Reading {labels}"):
-        from nextlabel.learn.weights import LabelCounts
+        from nextlabel.model.prior_weights import LabelCounts
 
         table = columns.read(labels, context)
         counts = LabelCounts.of_labels(table)
@@ -54,7 +54,7 @@ def prior(
             )
     read = say_read(table.report)
     with working(f"Learning from {labels}"):
-        from nextlabel.learn.priors import compare_priors
+        from nextlabel.model.prior_learning import compare_priors
 
         names = None if method == "all" else [method]
         kinds = components if components == "auto" else int(components)
@@ -72,7 +72,7 @@ def prior(
 
 def problem_line(prior: Prior) -> str:
     """The prior in one line, for a [[tasks]] table of a problem file; values of JSON are values of TOML too."""
-    from nextlabel.problem.tables import prior_table
+    from nextlabel.model.tables import prior_table
 
     table = _rounded(prior_table(prior))
     if isinstance(table, dict):
@@ -89,7 +89,7 @@ def _rounded(value: Any) -> Any:
 
 
 def _row(one: LearntPrior) -> dict[str, Any]:
-    from nextlabel.problem.tables import prior_table
+    from nextlabel.model.tables import prior_table
 
     return {
         "method": one.method,
@@ -139,8 +139,8 @@ def _report(path: str, counts: LabelCounts, found: Comparison, run: dict[str, An
 
 def _lines(one: LearntPrior) -> list[tuple[str, ...]]:
     """A line for each component, the numbers of the whole prior on the first."""
-    from nextlabel.beliefs.dirichlet import Dirichlet
-    from nextlabel.learn.mixture import as_mixture
+    from nextlabel.model.dirichlet import Dirichlet
+    from nextlabel.model.mixture import as_mixture
 
     numbers = (f"{one.log_likelihood:,.2f}", f"{one.bic:,.1f}", _shown_p(one.p_value))
     if isinstance(one.prior, Dirichlet):
@@ -168,7 +168,7 @@ def _with_error(value: float, error: float | None) -> str:
 
 
 def _files(counts: LabelCounts, found: Comparison, about: dict[str, Any]) -> dict[str, Any]:
-    from nextlabel.learn.priors import cells_of
+    from nextlabel.model.prior_learning import cells_of
     from nextlabel.reporting.artifacts import manifest, to_eight_digits
     from nextlabel.reporting.figures import prior_figure
 

@@ -19,8 +19,8 @@ from nextlabel.prose import counted
 
 if TYPE_CHECKING:
     from nextlabel.files.tables import TableSummary
-    from nextlabel.problem.problem import Problem, WorkerType
-    from nextlabel.problem.tasks import TaskClass
+    from nextlabel.model.problem import Problem, WorkerType
+    from nextlabel.model.tasks import TaskClass
     from nextlabel.simulation.answers import Drawn
     from nextlabel.solve.numbers import NumberProblem
 
@@ -91,7 +91,7 @@ def _counted_class(table: Table, given: Given) -> list[Table]:
 
 def _with_prior(table: Table, given: Given) -> list[Table]:
     """A threshold of the file is dropped where it has no meaning."""
-    from nextlabel.problem.tables import prior_from
+    from nextlabel.model.tables import prior_from
 
     entries = _unscored(table["tasks"], given, "are the priors")
     for entry in entries if not prior_from(given.value).thresholded else []:
@@ -227,14 +227,14 @@ class ProblemFlags(_Flags):  # type: ignore[misc, valid-type]
     @property
     def question(self) -> dict[str, Any]:
         """What the problem's file asks for."""
-        from nextlabel.problem.tables import read_problem_table
+        from nextlabel.model.tables import read_problem_table
 
         found: dict[str, Any] = {} if self.problem is None else read_problem_table(self.problem).get("question", {})
         return found
 
     def _table(self, kind: str) -> dict[str, Any] | None:
         """The file's table if it asks for that; only the budget has a flag then."""
-        from nextlabel.problem.tables import asked, read_problem_table
+        from nextlabel.model.tables import asked, read_problem_table
 
         table = {} if self.problem is None else read_problem_table(self.problem)
         if asked(table) != kind:
@@ -264,7 +264,7 @@ class ProblemFlags(_Flags):  # type: ignore[misc, valid-type]
 
     def read_all(self) -> tuple[Problem, list[dict[str, Any]]]:
         """The checked Problem, and reports on files of scores for ``--json``."""
-        from nextlabel.problem.tables import problem_from_table, read_problem_table
+        from nextlabel.model.tables import problem_from_table, read_problem_table
 
         table = {} if self.problem is None else read_problem_table(self.problem)
         self.overlay(table)
@@ -303,7 +303,7 @@ def refuse_contradictions(flags: ProblemFlags) -> None:
 
 def describe(problem: Problem, pending: str = "wait") -> str:
     """The problem in one line; ``pending`` says what becomes of labels in flight at the last arrival."""
-    from nextlabel.problem.tasks import different_rewards
+    from nextlabel.model.tasks import different_rewards
 
     rewards = list(dict.fromkeys(reward.describe() for reward in different_rewards(problem.classes)))
     parts = [_prior(problem.classes[0]) if len(problem.classes) == 1 else f"{len(problem.classes):,} classes"]
@@ -336,8 +336,8 @@ def _prior(one: TaskClass) -> str:
 
 def problem_fields(problem: Problem) -> dict[str, Any]:
     """What was solved, for JSON; a horizon of null waits for every label, a period of null never repeats."""
-    from nextlabel.problem.tables import reward_table, worker_table
-    from nextlabel.problem.tasks import different_rewards, kinds_of_priors
+    from nextlabel.model.tables import reward_table, worker_table
+    from nextlabel.model.tasks import different_rewards, kinds_of_priors
 
     rate = problem.arrival_rate
     pieces, period = (rate, None) if isinstance(rate, float) else (rate.pieces, rate.period)
@@ -369,7 +369,7 @@ def net(problem: Problem) -> str:
 
 def worker_text(worker: WorkerType) -> str:
     """A type of workers in a few words: how they answer, how many labels they give."""
-    from nextlabel.problem.tables import answers_text
+    from nextlabel.model.tables import answers_text
 
     answers = answers_text(worker)
     if worker.supply is not None:

@@ -24,7 +24,7 @@ def rates(
 ) -> Report:
     """Estimate the arrival and completion rates, and how well the exponential assumption fits."""
     with working(f"Reading {labels}"):
-        from nextlabel.learn.rates import estimate_rates
+        from nextlabel.model.rates import estimate_rates
 
         table = columns.read(labels, context)
     read = say_read(table.report)

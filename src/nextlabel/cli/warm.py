@@ -84,8 +84,8 @@ def warm() -> Said:
 
 def _label() -> None:
     """Campaigns of each kind from the first lease to the certificate."""
-    from nextlabel.campaigns.facade import Campaign
-    from nextlabel.campaigns.table_cache import crowd_compiled
+    from nextlabel.application.facade import Campaign
+    from nextlabel.application.table_cache import crowd_compiled
 
     crowd_compiled().result()
     for settings in ({}, {"labels": ["a", "b", "c"]}, {"policy": "auto"}, {"policy": "index"}):

@@ -40,13 +40,13 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from nextlabel.application.facade import Campaign
+from nextlabel.application.status import CampaignStatus
 from nextlabel.campaign.predictions import checked_cost, checked_model, workers_of
 from nextlabel.campaign.replies import Lease
 from nextlabel.campaign.results import GivenLabel, Result
 from nextlabel.campaign.settings import shown_payload
 from nextlabel.campaign.states import PREFIX, Reason
-from nextlabel.campaigns.facade import Campaign
-from nextlabel.campaigns.status import CampaignStatus
 from nextlabel.client.client import ServiceCampaign
 from nextlabel.crowd.fit import CrowdLabels
 from nextlabel.crowd.learner import learn_jointly

@@ -34,6 +34,10 @@ from typing import (
 
 import httpx
 
+from nextlabel.application.certificate import Certificate
+from nextlabel.application.facade import Campaign
+from nextlabel.application.frames import ResultTable
+from nextlabel.application.status import CampaignLinks, CampaignStatus
 from nextlabel.campaign.declaration import ChangeOptions, SettingOptions, spells_settings
 from nextlabel.campaign.new_tasks import row_tables, task_tables
 from nextlabel.campaign.notices import Notice
@@ -43,10 +47,6 @@ from nextlabel.campaign.results import Result
 from nextlabel.campaign.rows import new_campaign_id
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.webhooks import Webhook
-from nextlabel.campaigns.certificate import Certificate
-from nextlabel.campaigns.facade import Campaign
-from nextlabel.campaigns.frames import ResultTable
-from nextlabel.campaigns.status import CampaignLinks, CampaignStatus
 from nextlabel.errors import (
     BusyError,
     ConflictError,

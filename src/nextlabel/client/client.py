@@ -19,9 +19,9 @@ from typing import Any, Generic, ParamSpec, Self, TypeVar, overload
 
 import httpx
 
+from nextlabel.application.facade import Campaign
+from nextlabel.application.frames import labels_frame
 from nextlabel.campaign.replies import Added
-from nextlabel.campaigns.facade import Campaign
-from nextlabel.campaigns.frames import labels_frame
 from nextlabel.client import calls
 from nextlabel.client.calls import BATCH, Attempts, Call, Page, command, connection, on_lease, pages
 from nextlabel.files.frames import Library

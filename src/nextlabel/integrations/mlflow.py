@@ -25,10 +25,10 @@ from typing import Any, Final
 
 import httpx
 
+from nextlabel.application.service import CampaignService
 from nextlabel.campaign.new_tasks import LARGEST_PAYLOAD
 from nextlabel.campaign.results import GivenLabel, Result
 from nextlabel.campaign.states import PREFIX
-from nextlabel.campaigns.service import CampaignService
 from nextlabel.errors import InputError, NotFoundError
 from nextlabel.integrations.tool import Tool
 

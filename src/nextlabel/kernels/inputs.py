@@ -38,7 +38,7 @@ from nextlabel.kernels.jit import jit
 
 
 class Lattices(NamedTuple):
-    """B belief lattices of one shape, made by ``beliefs.lattice.stack_lattices``."""
+    """B belief lattices of one shape, made by ``model.lattice.stack_lattices``."""
 
     first: Ints
     child: Ints

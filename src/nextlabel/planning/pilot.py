@@ -14,15 +14,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nextlabel.beliefs.beta import Beta
-from nextlabel.beliefs.dirichlet import Dirichlet, largest
-from nextlabel.beliefs.prior import Prior, binary
 from nextlabel.files.labels import Gold, LabelSummary, LabelTable, read_gold, read_labels
 from nextlabel.files.tables import Frame
-from nextlabel.learn.priors import POOR, LearntPrior, learn_prior
-from nextlabel.learn.weights import LabelCounts
+from nextlabel.model.beta import Beta
+from nextlabel.model.dirichlet import Dirichlet, largest
+from nextlabel.model.prior import Prior, binary
+from nextlabel.model.prior_learning import POOR, LearntPrior, learn_prior
+from nextlabel.model.prior_weights import LabelCounts
+from nextlabel.model.problem import Problem
 from nextlabel.planning.plan import check_target, with_ample_budget
-from nextlabel.problem.problem import Problem
 from nextlabel.solve.curve import bound_curve
 
 DRAWS = 20

@@ -44,13 +44,13 @@ import numpy as np
 
 from nextlabel.arrays import Floats, Ints
 from nextlabel.errors import InputError
+from nextlabel.model.problem import Problem
+from nextlabel.model.tasks import LARGEST, fresh_groups, whole
 from nextlabel.planning.report import ALIKE, OF_TYPES, Money, Plan, needed_labels
 from nextlabel.policies.auto import Auto
 from nextlabel.policies.base import Policy
 from nextlabel.policies.index import Index
 from nextlabel.policies.rollout_arrays import FEW_CLASSES, POINTS, curve_budgets, patient_index
-from nextlabel.problem.problem import Problem
-from nextlabel.problem.tasks import LARGEST, fresh_groups, whole
 from nextlabel.simulation.curve import ValueCurve, sample_tasks, value_curve
 from nextlabel.simulation.engine import Engine
 from nextlabel.simulation.study import simulate

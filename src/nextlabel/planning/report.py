@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.beliefs.prior import Prior
+from nextlabel.model.prior import Prior
+from nextlabel.model.problem import Problem
+from nextlabel.model.tables import answers_text
+from nextlabel.model.tasks import TaskClass, patterns
 from nextlabel.money import Price
-from nextlabel.problem.problem import Problem
-from nextlabel.problem.tables import answers_text
-from nextlabel.problem.tasks import TaskClass, patterns
 from nextlabel.reporting.artifacts import Row
 from nextlabel.reporting.report import Report, Table, read_sentences
 from nextlabel.reporting.style import BLUE, GREY, INK, RED, drawing, panel

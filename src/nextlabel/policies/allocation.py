@@ -27,8 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.beliefs.simplex import simplex
 from nextlabel.kernels.events import DRAW, TIE, stream_key
+from nextlabel.model.simplex import simplex
 
 #: Class, node and labels in flight of a task: tasks of one group are equally good.
 Group = tuple[int, int, int]

@@ -48,13 +48,13 @@ from nextlabel.arrays import Floats, Ints
 from nextlabel.kernels.choice import LevelTables
 from nextlabel.kernels.inputs import make_grid
 from nextlabel.kernels.sweep import fill_edges, new_block, no_deadline, sweep_demand
+from nextlabel.model.problem import Problem, in_units
+from nextlabel.model.tasks import fresh_groups, stack_classes
 from nextlabel.policies.base import Policy, ScoreTables, Setting
 from nextlabel.policies.gap import gap_tables_at
 from nextlabel.policies.index import Index
 from nextlabel.policies.lagrangian import endless, no_delay_scores
 from nextlabel.policies.rollout_arrays import Rollout, join_scores, make_problem_arrays
-from nextlabel.problem.problem import Problem, in_units
-from nextlabel.problem.tasks import fresh_groups, stack_classes
 from nextlabel.solve.per_arrival import PriceSolver
 from nextlabel.solve.progress import Progress
 from nextlabel.solve.truncation import Cut, arrivals_by_time, make_cut, state_columns

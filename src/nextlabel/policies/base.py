@@ -22,13 +22,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.beliefs.lattice import Lattice, after_labels, level_of
-from nextlabel.beliefs.simplex import deepest, simplex
 from nextlabel.errors import InputError
 from nextlabel.kernels.choice import LevelTables
 from nextlabel.kernels.inputs import TIED
-from nextlabel.problem.problem import Problem, reward_unit
-from nextlabel.problem.tasks import TaskClass
+from nextlabel.model.lattice import Lattice, after_labels, level_of
+from nextlabel.model.problem import Problem, reward_unit
+from nextlabel.model.simplex import deepest, simplex
+from nextlabel.model.tasks import TaskClass
 
 if TYPE_CHECKING:
     from nextlabel.kernels.crowd_campaign import CrowdPlan

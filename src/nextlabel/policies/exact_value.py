@@ -13,10 +13,10 @@ import numpy as np
 
 from nextlabel.arrays import Floats
 from nextlabel.errors import InputError
+from nextlabel.model.problem import Problem
 from nextlabel.policies.base import Policy, ScoreTables, Setting
 from nextlabel.policies.registry import make_policy
 from nextlabel.policies.rollout_arrays import checked_scores
-from nextlabel.problem.problem import Problem
 from nextlabel.solve.exact import MAX_STATES, ExactResult, index_value
 from nextlabel.solve.progress import Progress
 

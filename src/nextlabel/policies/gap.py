@@ -27,15 +27,15 @@ from typing import NamedTuple
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.beliefs.lattice import after_labels
-from nextlabel.beliefs.simplex import simplex
 from nextlabel.kernels.inputs import Lattices, make_grid
 from nextlabel.kernels.rollout import NO_GAP, NO_TIMED_GAP, GapTables, TimedGap
 from nextlabel.kernels.sweep import new_block, no_deadline, sweep_rows
+from nextlabel.model.lattice import after_labels
+from nextlabel.model.problem import Problem, in_units
+from nextlabel.model.simplex import simplex
+from nextlabel.model.tasks import TaskClass, counts_of, stack_classes
 from nextlabel.policies.base import Setting
 from nextlabel.policies.rollout_arrays import join_tables
-from nextlabel.problem.problem import Problem, in_units
-from nextlabel.problem.tasks import TaskClass, counts_of, stack_classes
 from nextlabel.solve.bound import Bound
 from nextlabel.solve.deadline import TimedValues, can_be_timed, timed_values
 from nextlabel.solve.relaxed import no_delay_values

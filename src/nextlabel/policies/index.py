@@ -6,8 +6,8 @@ the no-delay index takes over.
 
 from __future__ import annotations
 
+from nextlabel.model.problem import Problem
 from nextlabel.policies.base import ClassView, Policy, ScoreTables, Setting
-from nextlabel.problem.problem import Problem
 from nextlabel.solve.index import ClassIndex, IndexTable, index_table
 from nextlabel.solve.progress import Progress
 

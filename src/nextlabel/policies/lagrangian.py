@@ -26,8 +26,8 @@ import numpy as np
 from nextlabel.arrays import Floats, Ints
 from nextlabel.errors import ProblemError, TooLargeError
 from nextlabel.kernels.inputs import Lattices
+from nextlabel.model.problem import Problem, in_units
 from nextlabel.policies.base import Policy, ScoreTables, Setting
-from nextlabel.problem.problem import Problem, in_units
 from nextlabel.solve.bound import upper_bound
 from nextlabel.solve.deadline import can_be_timed, timed_values
 from nextlabel.solve.index_roots import IndexWork

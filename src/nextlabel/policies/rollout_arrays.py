@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.beliefs.simplex import deepest, nodes_of
 from nextlabel.errors import InputError
 from nextlabel.kernels.choice import BY_CONFIDENCE, BY_DEFICIT, BY_DRAW, BY_LEVELS, BY_TABLE, NO_LEVELS, PolicyArrays
 from nextlabel.kernels.events import NONE_RECORDED, RecordedLabels, Timing
 from nextlabel.kernels.ranked_tasks import NO_RANKED_TASKS, RankedTasks
 from nextlabel.kernels.rollout import NO_GAP, GapTables, ProblemArrays, rollout
+from nextlabel.model.problem import Problem, reward_unit
+from nextlabel.model.simplex import deepest, nodes_of
 from nextlabel.policies.base import (
     MOST_IN_FLIGHT,
     MOST_LABELS,
@@ -26,7 +27,6 @@ from nextlabel.policies.base import (
     checked_table,
 )
 from nextlabel.policies.index import Index
-from nextlabel.problem.problem import Problem, reward_unit
 from nextlabel.solve.index import index_table
 from nextlabel.solve.truncation import make_cut
 

@@ -10,9 +10,9 @@ import numpy as np
 from scipy.special import betaincinv, expit, xlog1py, xlogy
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.beliefs.beta import Beta
-from nextlabel.beliefs.dirichlet import Dirichlet
 from nextlabel.kernels.choice import Z_END
+from nextlabel.model.beta import Beta
+from nextlabel.model.dirichlet import Dirichlet
 from nextlabel.policies.base import ClassView, Policy, ScoreTables, Setting
 
 LEVELS = 241

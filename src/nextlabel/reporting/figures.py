@@ -10,10 +10,10 @@ from scipy.special import betaln as log_beta
 from scipy.special import xlog1py, xlogy
 
 from nextlabel.arrays import Floats
-from nextlabel.learn.mixture import as_mixture
-from nextlabel.learn.priors import Cells, LearntPrior, cells_of
-from nextlabel.learn.rates import NAMES, ExponentialFit, Rates, shown_p
-from nextlabel.learn.weights import LabelCounts
+from nextlabel.model.mixture import as_mixture
+from nextlabel.model.prior_learning import Cells, LearntPrior, cells_of
+from nextlabel.model.prior_weights import LabelCounts
+from nextlabel.model.rates import NAMES, ExponentialFit, Rates, shown_p
 from nextlabel.reporting.style import BLUE, BROWN, GREY, RED, drawing
 
 if TYPE_CHECKING:

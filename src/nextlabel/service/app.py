@@ -22,9 +22,9 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from nextlabel import tracing
-from nextlabel.campaigns.service import CampaignService
-from nextlabel.campaigns.table_cache import crowd_compiled
-from nextlabel.campaigns.webhooks import Webhooks
+from nextlabel.application.service import CampaignService
+from nextlabel.application.table_cache import crowd_compiled
+from nextlabel.application.webhooks import Webhooks
 from nextlabel.service.access import AccessCache
 from nextlabel.service.app_state import AppState
 from nextlabel.service.auth import API, Authenticator

@@ -18,8 +18,8 @@ from urllib.parse import urlsplit
 from fastapi import Depends
 from starlette.requests import Request
 
-from nextlabel.campaigns.service import CampaignService
-from nextlabel.campaigns.webhooks import Webhooks
+from nextlabel.application.service import CampaignService
+from nextlabel.application.webhooks import Webhooks
 from nextlabel.service.access import AccessCache
 from nextlabel.service.command_queue import CommandQueue
 from nextlabel.service.limits import RequestLimits

@@ -17,13 +17,13 @@ from threading import Event, Thread
 from types import FrameType
 from typing import Any, TypeVar
 
+from nextlabel.application.deletions import Deletions
+from nextlabel.application.imports import Imports, Progress
+from nextlabel.application.service import CampaignService
+from nextlabel.application.worker_reports import MOST_WORKERS
 from nextlabel.campaign.records import ImportRow
 from nextlabel.campaign.rows import ERASED
 from nextlabel.campaign.states import PREFIX
-from nextlabel.campaigns.deletions import Deletions
-from nextlabel.campaigns.imports import Imports, Progress
-from nextlabel.campaigns.service import CampaignService
-from nextlabel.campaigns.worker_reports import MOST_WORKERS
 from nextlabel.errors import NextlabelError, UnavailableError
 from nextlabel.service.logs import request_log
 

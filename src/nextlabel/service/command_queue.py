@@ -17,8 +17,8 @@ from queue import Empty, SimpleQueue
 from threading import Lock, Thread
 from typing import Any, NamedTuple, TypeVar
 
+from nextlabel.application.service import CampaignService
 from nextlabel.campaign.commands import Commands
-from nextlabel.campaigns.service import CampaignService
 from nextlabel.errors import NextlabelError, UnavailableError
 from nextlabel.tracing import here, span
 

@@ -15,6 +15,12 @@ from typing import Annotated, Any, Literal, TypeVar, get_type_hints
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
+from nextlabel.application.certificate import Certificate, More
+from nextlabel.application.guarantees import GuaranteeStatus
+from nextlabel.application.imports import ImportStatus
+from nextlabel.application.status import AuditLink, CampaignLinks, CampaignStatus, Cost, JoinLink, WorkerLink
+from nextlabel.application.visits import Effect
+from nextlabel.application.worker_reports import WorkerReport
 from nextlabel.campaign.declaration import (
     LARGEST,
     LONGEST_COMMENT,
@@ -34,12 +40,6 @@ from nextlabel.campaign.replies import Added, AddedFeatures, AddedPredictions, A
 from nextlabel.campaign.results import GivenLabel, Result
 from nextlabel.campaign.states import LONGEST_REASON, Reason, Standing
 from nextlabel.campaign.webhooks import LONGEST_URL, TYPES, Webhook
-from nextlabel.campaigns.certificate import Certificate, More
-from nextlabel.campaigns.guarantees import GuaranteeStatus
-from nextlabel.campaigns.imports import ImportStatus
-from nextlabel.campaigns.status import AuditLink, CampaignLinks, CampaignStatus, Cost, JoinLink, WorkerLink
-from nextlabel.campaigns.visits import Effect
-from nextlabel.campaigns.worker_reports import WorkerReport
 from nextlabel.crowd.audit import Audit
 from nextlabel.integrations.platforms import PlatformName
 from nextlabel.prose import iso_or_none

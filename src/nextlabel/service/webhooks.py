@@ -35,8 +35,8 @@ from urllib.parse import unquote, urlsplit
 
 import httpx
 
+from nextlabel.application.webhooks import Webhooks, body_of
 from nextlabel.campaign.webhooks import CHAT, LONGEST_URL, MAIL, Message, Reply, Webhook, in_words
-from nextlabel.campaigns.webhooks import Webhooks, body_of
 from nextlabel.errors import InputError, UnavailableError
 from nextlabel.service.links import signing_key
 from nextlabel.service.logs import request_log

@@ -28,7 +28,6 @@ from scipy.special import expit
 from scipy.stats import kendalltau
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.beliefs.fact import Fact
 from nextlabel.crowd.answers import Answer, Number, Pair, Rating, answer_type, check_options
 from nextlabel.crowd.fit import CrowdLabels
 from nextlabel.crowd.numbers import fit_numbers
@@ -38,13 +37,14 @@ from nextlabel.errors import InputError, ProblemError
 from nextlabel.files.columns import cell_text
 from nextlabel.files.labels import LabelSummary, read_answers, read_labels
 from nextlabel.files.tables import TableSummary
+from nextlabel.model.fact import Fact
+from nextlabel.model.problem import Problem
+from nextlabel.model.tables import known_keys, labels_asked
+from nextlabel.model.tasks import positive, whole
 from nextlabel.policies.allocation import Outlook
 from nextlabel.policies.crowd.allocator import GrowingCrowd
 from nextlabel.policies.crowd.forms import FormCrowd
 from nextlabel.policies.crowd.valued import NumberCrowd, PairCrowd, RatingCrowd, numbers_of
-from nextlabel.problem.problem import Problem
-from nextlabel.problem.tables import known_keys, labels_asked
-from nextlabel.problem.tasks import positive, whole
 from nextlabel.prose import counted
 from nextlabel.reporting.report import Report, Table
 

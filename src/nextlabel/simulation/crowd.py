@@ -39,8 +39,6 @@ from time import perf_counter
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.beliefs.fact import Fact
-from nextlabel.beliefs.rewards import Accuracy
 from nextlabel.crowd.prior import CrowdPrior
 from nextlabel.errors import InputError
 from nextlabel.kernels.crowd_rollout import (
@@ -56,11 +54,13 @@ from nextlabel.kernels.crowd_rollout import (
     score_crowd,
 )
 from nextlabel.kernels.events import Timing
+from nextlabel.model.fact import Fact
+from nextlabel.model.problem import Problem
+from nextlabel.model.rewards import Accuracy
 from nextlabel.policies.base import Policy, alike
 from nextlabel.policies.crowd.allocator import CrowdAllocator, CrowdSettings
 from nextlabel.policies.crowd.policies import Chain, RelaxationSolver, belief_grid, group_workers
 from nextlabel.policies.rollout_arrays import make_timing
-from nextlabel.problem.problem import Problem
 from nextlabel.simulation.engine import Engine, run_chunks
 from nextlabel.simulation.study import PolicyResult, Study
 from nextlabel.solve.bound import Bound, upper_bound

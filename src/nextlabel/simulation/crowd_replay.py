@@ -54,12 +54,12 @@ from nextlabel.kernels.crowd_rollout import (
 )
 from nextlabel.kernels.events import RANDOM, Timing, draw_recorded
 from nextlabel.kernels.inputs import TIED
+from nextlabel.model.estimate import Estimate
+from nextlabel.model.tasks import whole
 from nextlabel.policies.base import Policy
 from nextlabel.policies.crowd.allocator import CrowdAllocator, CrowdSettings
 from nextlabel.policies.crowd.policies import MOST_PLANS, ActiveLab
 from nextlabel.policies.registry import make_policy
-from nextlabel.problem.estimate import Estimate
-from nextlabel.problem.tasks import whole
 from nextlabel.simulation.replay import ARRIVALS, AT_ONCE_RATE, CrowdRecord, ReplaySetup, budget_sweeps, labels_at
 from nextlabel.solve.progress import Progress
 

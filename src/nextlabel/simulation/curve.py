@@ -17,12 +17,12 @@ import numpy as np
 
 from nextlabel.arrays import Floats, Ints
 from nextlabel.errors import InputError
+from nextlabel.model.estimate import Z95
+from nextlabel.model.problem import PiecewiseRate, Problem
+from nextlabel.model.tasks import ScoreClasses, TaskClass, whole
 from nextlabel.policies.base import Policy, Setting
 from nextlabel.policies.registry import make_policy
 from nextlabel.policies.rollout_arrays import FEW_CLASSES, Rollout, make_policy_arrays, make_problem_arrays
-from nextlabel.problem.estimate import Z95
-from nextlabel.problem.problem import PiecewiseRate, Problem
-from nextlabel.problem.tasks import ScoreClasses, TaskClass, whole
 from nextlabel.simulation.engine import Engine, run_chunks
 from nextlabel.simulation.ranked_tasks import RankedCampaigns
 from nextlabel.solve.curve import overlap_values

@@ -23,14 +23,16 @@ import numpy as np
 from scipy.special import expit, logit
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.beliefs.beta import beta_beliefs
-from nextlabel.beliefs.fact import coin_beliefs
-from nextlabel.beliefs.lattice import Lattice, level_of
-from nextlabel.beliefs.simplex import simplex
 from nextlabel.errors import InputError
 from nextlabel.kernels.inputs import TIED, Lattices
 from nextlabel.kernels.ranked_tasks import BETA, COIN, OF_CLASS, RankedTasks, class_worth, first_answers
 from nextlabel.kernels.rollout import ProblemArrays
+from nextlabel.model.beta import beta_beliefs
+from nextlabel.model.fact import coin_beliefs
+from nextlabel.model.lattice import Lattice, level_of
+from nextlabel.model.problem import Problem
+from nextlabel.model.simplex import simplex
+from nextlabel.model.tasks import TaskClass, stack_classes
 from nextlabel.policies.auto import Auto
 from nextlabel.policies.base import ClassView, Policy, StaticPolicy
 from nextlabel.policies.index import Index
@@ -42,8 +44,6 @@ from nextlabel.policies.rollout_arrays import (
     make_timing,
     no_tables,
 )
-from nextlabel.problem.problem import Problem
-from nextlabel.problem.tasks import TaskClass, stack_classes
 from nextlabel.solve.grouping import chord_shares, make_score_grid, rising, scores_of
 from nextlabel.solve.progress import Progress
 from nextlabel.solve.relaxed import on_all_cores

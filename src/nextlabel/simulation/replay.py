@@ -29,22 +29,22 @@ from typing import Any
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.beliefs.beta import Beta
-from nextlabel.beliefs.lattice import triangle_counts
-from nextlabel.beliefs.prior import Prior
 from nextlabel.crowd.fit import CrowdLabels
 from nextlabel.errors import InputError, TooLargeError
 from nextlabel.files.labels import Gold, LabelTable
 from nextlabel.kernels.choice import BY_DEFICIT, BY_LEVELS, PolicyArrays
 from nextlabel.kernels.events import FILE, RANDOM, REVERSED, RecordedLabels, draw_recorded
 from nextlabel.kernels.inputs import TIED
+from nextlabel.model.beta import Beta
+from nextlabel.model.estimate import Estimate
+from nextlabel.model.lattice import triangle_counts
+from nextlabel.model.prior import Prior
+from nextlabel.model.problem import Problem
+from nextlabel.model.tasks import TaskClass, whole
 from nextlabel.policies.base import MOST_IN_FLIGHT, Policy, Setting
 from nextlabel.policies.registry import make_policy
 from nextlabel.policies.rollout_arrays import Rollout, make_policy_arrays, make_problem_arrays
 from nextlabel.policies.uniform import Uniform
-from nextlabel.problem.estimate import Estimate
-from nextlabel.problem.problem import Problem
-from nextlabel.problem.tasks import TaskClass, whole
 from nextlabel.prose import listed
 from nextlabel.simulation.engine import Engine, run_chunks
 from nextlabel.solve.progress import Progress, part

@@ -44,6 +44,10 @@ from nextlabel.kernels.rollout import (
     start_run,
     write_outcome,
 )
+from nextlabel.model.estimate import Estimate
+from nextlabel.model.problem import Problem, in_units
+from nextlabel.model.tables import problem_table
+from nextlabel.model.tasks import whole
 from nextlabel.notebook import interval_picture, table_html
 from nextlabel.policies.base import Policy, ScoreTables, Setting
 from nextlabel.policies.gap import gap_tables
@@ -56,10 +60,6 @@ from nextlabel.policies.rollout_arrays import (
     make_policy_arrays,
     make_problem_arrays,
 )
-from nextlabel.problem.estimate import Estimate
-from nextlabel.problem.problem import Problem, in_units
-from nextlabel.problem.tables import problem_table
-from nextlabel.problem.tasks import whole
 from nextlabel.reporting.artifacts import Row, manifest
 from nextlabel.reporting.report import Report, Table, text_table
 from nextlabel.reporting.style import BLUE, RED, drawing

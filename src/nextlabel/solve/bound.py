@@ -43,14 +43,14 @@ from typing import NamedTuple
 import numpy as np
 
 from nextlabel.arrays import Floats
-from nextlabel.beliefs.prior import EPS, Prior
-from nextlabel.beliefs.simplex import deepest, nodes_of
 from nextlabel.errors import ProblemError
 from nextlabel.kernels.horizon import backward_above
 from nextlabel.kernels.inputs import make_grid
+from nextlabel.model.prior import EPS, Prior
+from nextlabel.model.problem import Problem, in_units
+from nextlabel.model.simplex import deepest, nodes_of
+from nextlabel.model.tasks import TaskClass, counts_of, many_lattices, stack_classes
 from nextlabel.notebook import facts_html
-from nextlabel.problem.problem import Problem, in_units
-from nextlabel.problem.tasks import TaskClass, counts_of, many_lattices, stack_classes
 from nextlabel.solve.grouping import MANY_CLASSES, group
 from nextlabel.solve.per_arrival import (
     FINISH,

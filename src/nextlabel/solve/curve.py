@@ -31,9 +31,9 @@ import numpy as np
 from scipy.special import pdtrc
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.beliefs.simplex import deepest
-from nextlabel.problem.problem import Problem, in_units, refuse_workers
-from nextlabel.problem.tasks import LARGEST, fresh_groups, many_lattices
+from nextlabel.model.problem import Problem, in_units, refuse_workers
+from nextlabel.model.simplex import deepest
+from nextlabel.model.tasks import LARGEST, fresh_groups, many_lattices
 from nextlabel.solve.grouping import group
 from nextlabel.solve.present_bound import NoDelaySums
 from nextlabel.solve.price_search import PriceLines, fine_prices, refine_corners, trace

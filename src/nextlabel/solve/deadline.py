@@ -41,11 +41,11 @@ import numpy as np
 from scipy.special import pdtr
 
 from nextlabel.arrays import Floats
-from nextlabel.beliefs.lattice import after_labels
 from nextlabel.errors import ProblemError
 from nextlabel.kernels.horizon import backward_deadline, integrate
-from nextlabel.problem.problem import Problem, in_units
-from nextlabel.problem.tasks import Groups, check_groups, fresh_groups, whole
+from nextlabel.model.lattice import after_labels
+from nextlabel.model.problem import Problem, in_units
+from nextlabel.model.tasks import Groups, check_groups, fresh_groups, whole
 from nextlabel.solve.per_arrival import BatchPrices, PriceSolver
 from nextlabel.solve.relaxed import no_delay_values
 from nextlabel.solve.truncation import arrivals_by_time, expected_given, layered_times, make_cut

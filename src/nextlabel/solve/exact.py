@@ -52,7 +52,6 @@ from scipy import special, stats
 from scipy.signal import convolve2d
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.beliefs.lattice import Lattice, after_labels, lump
 from nextlabel.errors import ProblemError, SolverError, TooLargeError
 from nextlabel.kernels.inputs import TIED
 from nextlabel.kernels.joint import (
@@ -68,7 +67,8 @@ from nextlabel.kernels.joint import (
     list_layer,
     solve_layer,
 )
-from nextlabel.problem.problem import Problem, in_units, refuse_workers
+from nextlabel.model.lattice import Lattice, after_labels, lump
+from nextlabel.model.problem import Problem, in_units, refuse_workers
 from nextlabel.solve.progress import Progress
 from nextlabel.solve.truncation import Timeline, halve_steps, make_timeline
 

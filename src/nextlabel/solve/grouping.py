@@ -38,12 +38,12 @@ import numpy as np
 from scipy.special import betainc, betaln, digamma, expit, logit, polygamma
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.beliefs.beta import Beta
-from nextlabel.beliefs.fact import OneCoin
-from nextlabel.beliefs.prior import EPS
-from nextlabel.beliefs.rewards import Accuracy
-from nextlabel.problem.problem import Problem
-from nextlabel.problem.tasks import ScoreClasses, TaskClass, counts_of
+from nextlabel.model.beta import Beta
+from nextlabel.model.fact import OneCoin
+from nextlabel.model.prior import EPS
+from nextlabel.model.problem import Problem
+from nextlabel.model.rewards import Accuracy
+from nextlabel.model.tasks import ScoreClasses, TaskClass, counts_of
 
 #: Strengths that differ by less than this share are one: s p + s (1 - p) is s up to rounding.
 SAME = 1e-12

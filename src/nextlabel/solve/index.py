@@ -43,11 +43,11 @@ from pathlib import Path
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.beliefs.simplex import counts_of_node, deepest, node_of_counts, simplex
 from nextlabel.errors import FileFormatError, ProblemError
 from nextlabel.kernels.inputs import make_grid
 from nextlabel.kernels.sweep import count_reopenings
-from nextlabel.problem.problem import Problem, in_units, refuse_workers
+from nextlabel.model.problem import Problem, in_units, refuse_workers
+from nextlabel.model.simplex import counts_of_node, deepest, node_of_counts, simplex
 from nextlabel.solve.index_roots import (
     ROOT,
     SLACK_TOLERANCE,

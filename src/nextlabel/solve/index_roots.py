@@ -54,8 +54,8 @@ from nextlabel.kernels.sweep import (
     stencils,
     sweep,
 )
-from nextlabel.problem.problem import Problem
-from nextlabel.problem.tasks import TaskClass, stack_classes
+from nextlabel.model.problem import Problem
+from nextlabel.model.tasks import TaskClass, stack_classes
 from nextlabel.solve.progress import Progress
 from nextlabel.solve.truncation import Cut, Timeline, differences, halve_steps, make_stencils, make_timeline
 

@@ -37,7 +37,7 @@ import numpy as np
 
 from nextlabel.arrays import Floats, Ints
 from nextlabel.errors import ProblemError, TooLargeError
-from nextlabel.problem.tables import known_keys
+from nextlabel.model.tables import known_keys
 from nextlabel.prose import counted
 
 NumberPolicy = Literal["value", "uncertain", "uniform"]

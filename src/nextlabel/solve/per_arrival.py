@@ -43,12 +43,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nextlabel.arrays import Bools, Floats, Ints
-from nextlabel.beliefs.lattice import after_labels
 from nextlabel.errors import ProblemError, TooLargeError
 from nextlabel.kernels.inputs import Edge, Grid, Lattices, Steps, make_grid
 from nextlabel.kernels.priced import Batches, Plan, backward, forward
-from nextlabel.problem.problem import Problem, in_units, refuse_workers
-from nextlabel.problem.tasks import Groups, check_groups, counts_of, stack_classes, whole
+from nextlabel.model.lattice import after_labels
+from nextlabel.model.problem import Problem, in_units, refuse_workers
+from nextlabel.model.tasks import Groups, check_groups, counts_of, stack_classes, whole
 from nextlabel.solve.progress import Progress
 from nextlabel.solve.relaxed import no_delay_edge, no_delay_values
 from nextlabel.solve.truncation import Cut, Timeline, arrival_chances, differences, make_cut

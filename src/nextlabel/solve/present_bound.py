@@ -42,11 +42,11 @@ import numpy as np
 from scipy.special import expit, logit
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.beliefs.simplex import MOST_NODES, deepest, nodes_of, simplex
 from nextlabel.errors import ProblemError
 from nextlabel.kernels.inputs import Lattices
 from nextlabel.kernels.no_delay import no_delay_sums
-from nextlabel.problem.tasks import (
+from nextlabel.model.simplex import MOST_NODES, deepest, nodes_of, simplex
+from nextlabel.model.tasks import (
     Groups,
     ScoreClasses,
     TaskClass,

@@ -27,8 +27,8 @@ from nextlabel.arrays import Floats
 from nextlabel.kernels.inputs import Edge, Grid, Lattices, make_grid
 from nextlabel.kernels.no_delay import EDGE_ROWS, fill_edge, no_delay
 from nextlabel.kernels.sweep import fill_edges, new_block, sweep_until
-from nextlabel.problem.problem import Problem
-from nextlabel.problem.tasks import TaskClass, counts_of, many_lattices, stack_classes
+from nextlabel.model.problem import Problem
+from nextlabel.model.tasks import TaskClass, counts_of, many_lattices, stack_classes
 from nextlabel.solve.progress import Progress
 from nextlabel.solve.truncation import SETTLED, Cut, Timeline, late_tail, make_stencils
 

@@ -30,14 +30,14 @@ import numpy as np
 from scipy.special import betainc, pdtr, pdtrc
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.beliefs.lattice import level_of
-from nextlabel.beliefs.simplex import deepest
 from nextlabel.errors import ProblemError
 from nextlabel.kernels.inputs import Grid, Steps
 from nextlabel.kernels.no_delay import EDGE_ROWS, no_delay
 from nextlabel.kernels.sweep import Stencils, no_deadline
-from nextlabel.problem.problem import Problem
-from nextlabel.problem.tasks import stack_classes, whole
+from nextlabel.model.lattice import level_of
+from nextlabel.model.problem import Problem
+from nextlabel.model.simplex import deepest
+from nextlabel.model.tasks import stack_classes, whole
 
 #: Values within this of their limit count as settled.
 SETTLED = 1e-11

@@ -40,7 +40,7 @@ from nextlabel.campaign.rows import (
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.state import NONE, STATUSES, CampaignState
 from nextlabel.errors import ConflictError
-from nextlabel.problem.tables import prior_from, prior_table
+from nextlabel.model.tables import prior_from, prior_table
 from nextlabel.store.engine import BulkWrite, Row, Runner, Values, insert_rows, update_rows, upsert_rows
 from nextlabel.store.tables import batches, campaigns, classes, events, leases, payloads, tasks, texts, workers
 

@@ -37,14 +37,14 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import IntegrityError
 
-from nextlabel.beliefs.prior import Prior
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.records import ACTIVE, deleted_campaign, no_campaign, taken_by_deleted
 from nextlabel.campaign.rows import CampaignRow, LeaseRow, TaskRow, WorkerRow, split_lease_id
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.state import CampaignState, new_campaign
 from nextlabel.errors import ConflictError, InputError
-from nextlabel.problem.tables import prior_from
+from nextlabel.model.prior import Prior
+from nextlabel.model.tables import prior_from
 from nextlabel.prose import is_text
 from nextlabel.store.campaign_tables import (
     LEASE,

@@ -20,7 +20,7 @@ from sqlalchemy import ColumnElement, Connection, Table, and_, delete, insert, o
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.state import new_campaign
-from nextlabel.problem.tables import prior_table
+from nextlabel.model.tables import prior_table
 from nextlabel.store.campaign_tables import (
     TASKS_ADDED,
     campaign_from,

@@ -6,7 +6,7 @@ from typing import Any
 
 from fastapi import FastAPI
 
-from nextlabel.campaigns.service import CampaignService
+from nextlabel.application.service import CampaignService
 from nextlabel.service.app import ServiceApp, create_app
 from nextlabel.service.app_state import AppState
 from nextlabel.service.settings import ServiceSettings

@@ -129,7 +129,7 @@ def walk(service: Any, clock: Clock, id: str, batches: dict[int, Any], steps: in
 
 def everything(store: Any, id: str) -> dict[str, Any]:
     """Rows of a campaign in the types of JSON."""
-    from nextlabel.problem.tables import prior_table
+    from nextlabel.model.tables import prior_table
 
     row = asdict(store.row(id))
     row["config"] = store.row(id).config.to_dict()
@@ -148,8 +148,8 @@ def everything(store: Any, id: str) -> dict[str, Any]:
 
 def record(name: str, folder: Path) -> dict[str, int]:
     """One campaign; returns how many events of each kind it has."""
+    from nextlabel.application.service import CampaignService
     from nextlabel.campaign.settings import CampaignSettings
-    from nextlabel.campaigns.service import CampaignService
     from nextlabel.store.sql import open_store
 
     config, batches, steps, seed, workers, gap = CAMPAIGNS[name]

@@ -40,11 +40,11 @@ from threading import Event, Lock, RLock
 from typing import Any, Final
 from xml.etree import ElementTree
 
+from nextlabel.application.service import CampaignService
 from nextlabel.campaign.external_answers import SKIPPED, Skipped
 from nextlabel.campaign.new_tasks import LARGEST_PAYLOAD
 from nextlabel.campaign.predictions import workers_of
 from nextlabel.campaign.rows import LeaseRow, is_prediction
-from nextlabel.campaigns.service import CampaignService
 from nextlabel.errors import ConflictError, InputError, NextlabelError, NotFoundError
 from nextlabel.integrations.label_studio.api import LabelStudio
 from nextlabel.prose import listed

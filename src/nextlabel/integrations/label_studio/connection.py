@@ -23,9 +23,9 @@ from anyio import to_thread
 from fastapi import FastAPI, Request
 from starlette.responses import Response
 
+from nextlabel.application.service import CampaignService
 from nextlabel.campaign.rows import CampaignRow, checked_campaign_id
 from nextlabel.campaign.settings import ALL, CampaignSettings
-from nextlabel.campaigns.service import CampaignService
 from nextlabel.errors import ConflictError, InputError, NotFoundError, TokenError, UnavailableError
 from nextlabel.integrations.label_studio.api import LabelStudio
 from nextlabel.integrations.label_studio.bridge import Annotators, Bridge, Control, control_of

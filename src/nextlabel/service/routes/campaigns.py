@@ -10,10 +10,10 @@ from typing import Any
 from anyio import to_thread
 from fastapi import APIRouter, Request, Response
 
+from nextlabel.application.status import status_of
 from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.rows import CampaignRow, checked_campaign_id
 from nextlabel.campaign.settings import CampaignSettings
-from nextlabel.campaigns.status import status_of
 from nextlabel.errors import GoneError, InputError, NotFoundError, UnavailableError
 from nextlabel.prose import iso
 from nextlabel.service.app_state import AppState, Service, app_state

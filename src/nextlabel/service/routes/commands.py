@@ -10,10 +10,10 @@ from typing import Annotated, Any, NamedTuple
 from fastapi import APIRouter, Path
 from starlette.responses import Response
 
+from nextlabel.application.facade import Campaign
+from nextlabel.application.service import CampaignService
+from nextlabel.application.status import CampaignStatus
 from nextlabel.campaign.webhooks import Webhook
-from nextlabel.campaigns.facade import Campaign
-from nextlabel.campaigns.service import CampaignService
-from nextlabel.campaigns.status import CampaignStatus
 from nextlabel.service.app_state import Service
 from nextlabel.service.auth import CampaignId
 from nextlabel.service.models import (

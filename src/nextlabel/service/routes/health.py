@@ -7,7 +7,7 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from nextlabel.campaigns.table_cache import crowd_compiled
+from nextlabel.application.table_cache import crowd_compiled
 from nextlabel.errors import BusyError
 from nextlabel.service.app_state import Service, app_state
 from nextlabel.service.middleware import principal_of

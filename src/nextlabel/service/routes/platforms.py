@@ -8,8 +8,8 @@ from anyio import to_thread
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
+from nextlabel.application.status import AuditLink, CampaignLinks, JoinLink, WorkerLink
 from nextlabel.campaign.known_answers import check_drawn
-from nextlabel.campaigns.status import AuditLink, CampaignLinks, JoinLink, WorkerLink
 from nextlabel.errors import NotFoundError, TokenError
 from nextlabel.integrations import prolific
 from nextlabel.integrations.prolific import Prolific

@@ -14,9 +14,9 @@ from anyio import to_thread
 from fastapi import APIRouter, Query, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
+from nextlabel.application import service
+from nextlabel.application.frames import result_table
 from nextlabel.campaign.results import GivenLabel, given_labels
-from nextlabel.campaigns import service
-from nextlabel.campaigns.frames import result_table
 from nextlabel.errors import BusyError
 from nextlabel.files.write import export_text, write_workbook
 from nextlabel.service.app_state import app_state

@@ -12,9 +12,9 @@ from anyio import to_thread
 from fastapi import APIRouter, Depends, Header, Path, Query, Request
 from starlette.responses import JSONResponse
 
+from nextlabel.application.imports import Progress, find_import, import_status
 from nextlabel.campaign.records import ImportRow
 from nextlabel.campaign.settings import columns_notes
-from nextlabel.campaigns.imports import Progress, find_import, import_status
 from nextlabel.errors import InputError, MediaTypeError
 from nextlabel.files.tables import Format
 from nextlabel.files.tasks import TaskReader

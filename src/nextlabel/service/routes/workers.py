@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from nextlabel.campaigns.worker_reports import COLUMNS, cells, report_of
+from nextlabel.application.worker_reports import COLUMNS, cells, report_of
 from nextlabel.service.app_state import Service, app_state
 from nextlabel.service.auth import CampaignId
 from nextlabel.service.models import (

@@ -39,10 +39,10 @@ import numpy as np
 from scipy.stats import t
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.beliefs.fact import Fact
-from nextlabel.beliefs.rewards import Accuracy, Reward, Utility
 from nextlabel.errors import ProblemError
-from nextlabel.problem.problem import Problem, WorkerType
+from nextlabel.model.fact import Fact
+from nextlabel.model.problem import Problem, WorkerType
+from nextlabel.model.rewards import Accuracy, Reward, Utility
 from nextlabel.solve.bound import CERTIFIED, Bound
 from nextlabel.solve.crowd.relaxation import Relaxation, Types, relax
 from nextlabel.solve.crowd.single_task import LEAST_COST, Rewards

@@ -29,7 +29,7 @@ import numpy as np
 
 from nextlabel.arrays import Floats
 from nextlabel.errors import ProblemError, TooLargeError
-from nextlabel.problem.problem import Problem
+from nextlabel.model.problem import Problem
 from nextlabel.solve.crowd.bound import tasks_of, types_of
 from nextlabel.solve.crowd.relaxation import Types
 from nextlabel.solve.exact import ExactResult

@@ -44,7 +44,7 @@ from nextlabel.errors import InputError
 from nextlabel.files.labels import Gold, LabelTable, as_label_table, read_gold
 from nextlabel.files.tables import Frame
 from nextlabel.kernels.crowd_grid import Chain, SimplexGrid, place
-from nextlabel.problem.tasks import whole
+from nextlabel.model.tasks import whole
 from nextlabel.solve.crowd.cutting_planes import Limits
 from nextlabel.solve.crowd.posterior import CrowdPosterior, DrawnCrowd
 from nextlabel.solve.crowd.relaxation import solve_interior

@@ -53,8 +53,8 @@ from scipy.sparse import coo_array, csr_array
 from threadpoolctl import ThreadpoolController
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.beliefs.prior import EPS
 from nextlabel.kernels.crowd_grid import push
+from nextlabel.model.prior import EPS
 from nextlabel.solve.crowd.cutting_planes import CuttingPlanes, Limits
 from nextlabel.solve.crowd.single_task import (
     CLOSE,

@@ -41,7 +41,6 @@ from scipy.sparse.linalg import SuperLU, splu
 from scipy.special import expit, logit
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.beliefs.prior import EPS
 from nextlabel.kernels.crowd_grid import (
     Chain,
     SimplexGrid,
@@ -51,6 +50,7 @@ from nextlabel.kernels.crowd_grid import (
     push,
     solve_values,
 )
+from nextlabel.model.prior import EPS
 from nextlabel.solve.crowd.cutting_planes import shares_of
 
 #: Log-odds are spaced evenly up to this; the last knots are 0 and 1.

@@ -16,22 +16,22 @@ from threading import Lock
 
 import numpy as np
 
-from nextlabel.beliefs.dirichlet import Dirichlet
-from nextlabel.beliefs.fact import OneCoin
-from nextlabel.beliefs.prior import Prior
+from nextlabel.application.forecast import forecast, replications_for
+from nextlabel.application.jobs import Jobs
+from nextlabel.application.table_cache import TableCache, load_or_solve_index
 from nextlabel.campaign.new_tasks import LEAST_SCORE
 from nextlabel.campaign.rates import arrival_rate, completion_rate, rate_before_deadline
 from nextlabel.campaign.rows import CampaignRow
-from nextlabel.campaigns.forecast import forecast, replications_for
-from nextlabel.campaigns.jobs import Jobs
-from nextlabel.campaigns.table_cache import TableCache, load_or_solve_index
 from nextlabel.errors import NextlabelError
+from nextlabel.model.dirichlet import Dirichlet
+from nextlabel.model.fact import OneCoin
+from nextlabel.model.prior import Prior
+from nextlabel.model.problem import Problem
+from nextlabel.model.tasks import TaskClass
 from nextlabel.policies.allocation import Group
 from nextlabel.policies.base import Policy
 from nextlabel.policies.index import Index
 from nextlabel.policies.rollout_arrays import FEW_CLASSES, Rollout, curve_budgets, patient_index
-from nextlabel.problem.problem import Problem
-from nextlabel.problem.tasks import TaskClass
 from nextlabel.solve.curve import bound_curve
 from nextlabel.store.sql import SqlStore
 

@@ -33,17 +33,17 @@ from typing import IO, Generic, TypeVar
 import numpy as np
 from starlette.requests import Request
 
-from nextlabel.beliefs.prior import Prior
+from nextlabel.application.certificate import Certificate
+from nextlabel.application.imports import ImportStatus, imports_of
+from nextlabel.application.jobs import Jobs
+from nextlabel.application.worker_reports import WorkerReport
 from nextlabel.campaign.records import ACTIVE
 from nextlabel.campaign.results import truths
 from nextlabel.campaign.rows import CampaignRow
-from nextlabel.campaigns.certificate import Certificate
-from nextlabel.campaigns.imports import ImportStatus, imports_of
-from nextlabel.campaigns.jobs import Jobs
-from nextlabel.campaigns.worker_reports import WorkerReport
 from nextlabel.errors import ConflictError, FileFormatError, GoneError, NotFoundError
 from nextlabel.files.tables import DelimitedTable, delimited
 from nextlabel.files.tasks import check_names
+from nextlabel.model.prior import Prior
 from nextlabel.service.app_state import AppState
 from nextlabel.service.links import LinkSigner
 from nextlabel.web.dashboard.forecasts import FAILED, Curves, ForecastView, make_forecast_view

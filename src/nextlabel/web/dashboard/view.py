@@ -9,7 +9,11 @@ from dataclasses import replace
 from string import Formatter
 from typing import Any, NamedTuple
 
-from nextlabel.beliefs.rewards import Accuracy
+from nextlabel.application import service
+from nextlabel.application.certificate import Certificate
+from nextlabel.application.guarantees import GuaranteeStatus
+from nextlabel.application.status import cost_of
+from nextlabel.application.worker_reports import report_of
 from nextlabel.campaign.declaration import LANGUAGES, kind, names, offer, spoken
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.notices import Notice
@@ -17,11 +21,7 @@ from nextlabel.campaign.rates import arrival_rate, completion_rate, lease_second
 from nextlabel.campaign.rows import CampaignRow, LeaseRow, TaskRow
 from nextlabel.campaign.settings import SIDES, CampaignSettings, is_pair, shown_payload
 from nextlabel.campaign.states import REASONS
-from nextlabel.campaigns import service
-from nextlabel.campaigns.certificate import Certificate
-from nextlabel.campaigns.guarantees import GuaranteeStatus
-from nextlabel.campaigns.status import cost_of
-from nextlabel.campaigns.worker_reports import report_of
+from nextlabel.model.rewards import Accuracy
 from nextlabel.prose import joined, listed
 from nextlabel.service.auth import Rights
 from nextlabel.store.sql import SqlStore

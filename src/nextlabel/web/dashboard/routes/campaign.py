@@ -14,15 +14,15 @@ from anyio import to_thread
 from fastapi import APIRouter, Path, Query, Request
 from starlette.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
 
+from nextlabel.application import service
+from nextlabel.application.service import CampaignService
+from nextlabel.application.worker_reports import report_of
 from nextlabel.campaign.commands import SAMPLE
 from nextlabel.campaign.replies import Added
 from nextlabel.campaign.results import results_of
 from nextlabel.campaign.rows import CampaignRow
 from nextlabel.campaign.settings import ALL, CampaignSettings, columns_of, is_shown, looks_personal, shown_payload
 from nextlabel.campaign.states import STANDINGS, Standing
-from nextlabel.campaigns import service
-from nextlabel.campaigns.service import CampaignService
-from nextlabel.campaigns.worker_reports import report_of
 from nextlabel.errors import InputError, NotFoundError
 from nextlabel.files.columns import with_point
 from nextlabel.files.predictions import read_predictions

@@ -13,14 +13,14 @@ from anyio import to_thread
 from fastapi import APIRouter, Query, Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
+from nextlabel.application.imports import Progress, import_status
+from nextlabel.application.service import CampaignService
 from nextlabel.campaign.declaration import MOST_ANSWERS, declared
 from nextlabel.campaign.new_tasks import NewTask, read_task
 from nextlabel.campaign.records import ImportRow
 from nextlabel.campaign.replies import Added
 from nextlabel.campaign.rows import CampaignRow
 from nextlabel.campaign.settings import CampaignSettings, is_shown, looks_personal
-from nextlabel.campaigns.imports import Progress, import_status
-from nextlabel.campaigns.service import CampaignService
 from nextlabel.errors import FileFormatError, InputError, NotFoundError
 from nextlabel.files.columns import number, with_point
 from nextlabel.files.tables import DelimitedTable

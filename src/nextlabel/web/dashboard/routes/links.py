@@ -12,9 +12,9 @@ from fastapi import APIRouter, Query, Request
 from starlette.datastructures import UploadFile
 from starlette.responses import RedirectResponse, Response
 
+from nextlabel.application.status import questions_lacking
 from nextlabel.campaign.replies import Added
 from nextlabel.campaign.webhooks import TYPES
-from nextlabel.campaigns.status import questions_lacking
 from nextlabel.errors import InputError
 from nextlabel.integrations import mturk, prolific
 from nextlabel.integrations.platforms import PLATFORMS, PlatformName

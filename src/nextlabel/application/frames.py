@@ -1,0 +1,110 @@
+"""Results and labels of a campaign as data frames, for people who go on in pandas, Polars or Arrow.
+
+Labels have crowd-kit's columns ``task``, ``worker`` and ``label``, and after them what nextlabel knows besides; moments
+are moments in UTC. Results have the columns of the CSV download (``ResultTable``). Tasks or labels whose names are all
+whole numbers are integers, so that they compare with the integers that they came from.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import fields
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from nextlabel.campaign.results import GivenLabel, Result
+from nextlabel.crowd.answers import Answer
+from nextlabel.files.frames import Library, make_frame
+
+if TYPE_CHECKING:
+    from nextlabel.application.service import CampaignService
+
+MOMENTS = ("started", "submitted")
+
+#: Tasks that are read at once.
+CHUNK = 10_000
+
+PLAIN: Final = (
+    "task",
+    "label",
+    "probability",
+    "labels",
+    "in_flight",
+    "closed",
+    "closed_by",
+    "closed_reason",
+    "control",
+    "source",
+)
+PAYLOAD: Final = "payload"
+
+#: Names with a meaning of their own for readers of results.
+_TAKEN: Final = frozenset((*PLAIN, PAYLOAD, "gold"))
+
+
+def results_frame(service: CampaignService, id: str, library: Library) -> Any:
+    """A row for each task: the most likely label, its probability, counts, and the columns that the task came with."""
+    table = result_table(service, id)
+    return make_frame(table.header, [table.cells(result) for result in service.results(id)], library)
+
+
+def labels_frame(labels: Iterable[GivenLabel], library: Library) -> Any:
+    """A row for each answer of a worker."""
+    names = [field.name for field in fields(GivenLabel)]
+    return make_frame(names, [[_value(label, name) for name in names] for label in labels], library)
+
+
+def _value(label: GivenLabel, name: str) -> Any:
+    value = getattr(label, name)
+    return datetime.fromisoformat(value) if name in MOMENTS and value is not None else value
+
+
+class ResultTable:
+    """The columns of a campaign's results, and a row of cells for each task."""
+
+    def __init__(self, answers: Answer, payloads: Iterable[Any]) -> None:
+        counts = [f"count_{label}" for label in answers.labels]
+        probabilities = [f"p_{label}" for label in answers.labels] or ["low", "high"]
+        self._originals, plain_payloads = _payload_columns(payloads)
+        taken = {*_TAKEN, *counts, *probabilities}
+        names = [f"original_{name}" if name in taken else name for name in self._originals]
+        #: The columns that tasks came with.
+        self.names = [*names, *([PAYLOAD] if plain_payloads else [])]
+        self.header = [*PLAIN, *counts, *probabilities, *self.names]
+        self._plain = plain_payloads
+
+    def cells(self, result: Result) -> list[Any]:
+        """One row."""
+        said = [*result.counts.values(), *(round(p, 6) for p in result.interval or result.probabilities.values())]
+        return [*(getattr(result, name) for name in PLAIN), *said, *self.originals(result)]
+
+    def originals(self, result: Result) -> list[Any]:
+        """The cells of the columns that the task came with."""
+        payload = result.payload
+        if not isinstance(payload, dict):
+            return [*[None] * len(self._originals), _cell(payload)]
+        found = [_cell(payload.get(name)) for name in self._originals]
+        return [*found, None] if self._plain else found
+
+
+def result_table(service: CampaignService, id: str) -> ResultTable:
+    """The columns of a campaign's results."""
+    payloads = (task.payload for tasks in service.task_chunks(id, CHUNK) for task in tasks)
+    return ResultTable(service.store.row(id).config.answer_type, payloads)
+
+
+def _payload_columns(payloads: Iterable[Any]) -> tuple[Sequence[str], bool]:
+    """All columns that tasks have, and whether some have a payload without columns."""
+    names: dict[str, None] = {}
+    plain = False
+    for payload in payloads:
+        if isinstance(payload, dict):
+            names.update(dict.fromkeys(payload))
+        else:
+            plain = True
+    return list(names), plain
+
+
+def _cell(value: Any) -> Any:
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list | bool) else value

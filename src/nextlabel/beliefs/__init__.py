@@ -1,1 +1,0 @@
-"""What labels teach: priors and their lattices."""

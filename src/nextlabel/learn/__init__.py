@@ -1,1 +1,0 @@
-"""Priors learnt from labels that were recorded before: by moments, by maximum likelihood, and as a mixture."""

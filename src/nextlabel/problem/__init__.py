@@ -1,1 +1,0 @@
-"""What is to be solved: tasks, budget, rates, horizon."""

@@ -7,6 +7,7 @@ import logging
 import sqlite3
 import sys
 import threading
+import warnings
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import closing
@@ -20,9 +21,11 @@ from fastapi import FastAPI, Response
 from sqlalchemy.exc import OperationalError
 
 from nextlabel.application import certificate as certificates
+from nextlabel.service.app import create_app
 from nextlabel.service.logs import JsonFormatter
 from nextlabel.service.middleware import SECURITY_HEADERS
 from nextlabel.service.routes import campaigns, health, results, work
+from nextlabel.store.sql import SqlStore
 from service_fixtures import PATIENCE_S, QUICK, Service, on_sqlite, running
 
 CAMPAIGN = {**QUICK, "id": "demo"}
@@ -617,3 +620,9 @@ def test_operations_have_names_that_a_client_generator_can_use(shared: Service) 
         document = http.get("/openapi.json").json()["paths"]
     names = [one["operationId"] for operations in document.values() for one in operations.values()]
     assert len(set(names)) == len(names) and all(name.isidentifier() and "api_v1" not in name for name in names)
+
+
+def test_no_warning_while_another_thread_puts_the_filters_of_warnings_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As Numba's compiler does: what FastAPI hides while it reads the routes is hidden no more then."""
+    monkeypatch.setattr(warnings, "simplefilter", lambda *_, **__: None)
+    assert create_app(SqlStore("memory:")).openapi()["paths"]  # warnings are errors here

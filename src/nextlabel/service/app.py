@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import time
+import warnings
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from functools import partial
@@ -16,6 +17,7 @@ from urllib.parse import urlsplit
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
+from pydantic.warnings import UnsupportedFieldAttributeWarning
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.responses import JSONResponse, Response
@@ -87,6 +89,8 @@ def create_app(
     close_service: bool = False,
 ) -> ServiceApp:
     """The application; ``pages`` adds routes to it, ``close_service`` closes the campaign service at shutdown."""
+    # FastAPI hides this while it reads a route, unless another thread puts the filters back, as Numba does.
+    warnings.filterwarnings("ignore", category=UnsupportedFieldAttributeWarning)
     campaign_service = (
         service_or_store if isinstance(service_or_store, CampaignService) else CampaignService(service_or_store)
     )

@@ -64,6 +64,21 @@ def test_a_user_who_may_write_nowhere_but_to_temporary_files() -> None:
             path.chmod(0o755)
 
 
+@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
+def test_compiled_kernels_may_be_copied_with_their_code(tmp_path: Path) -> None:
+    """A container's image and a copied checkout have other times of files; what they hold is the same."""
+    package = Path(jit_module.__file__).parents[1]
+    first, second = tmp_path / "first", tmp_path / "second"
+    shutil.copytree(package, first / "nextlabel", ignore=shutil.ignore_patterns("__pycache__"))
+    for folder, compiles in ((first, True), (second, False)):
+        if folder == second:
+            shutil.copytree(first, second, copy_function=shutil.copyfile)
+        env = {key: value for key, value in os.environ.items() if key != "NUMBA_CACHE_DIR"}
+        env["PYTHONPATH"] = str(folder)
+        ran = subprocess.run([sys.executable, "-c", PROGRAM], env=env, capture_output=True, text=True, check=True)
+        assert ("Compiling numerical kernels" in ran.stderr) == compiles, ran.stderr
+
+
 def test_a_change_of_any_kernel_compiles_all_of_them_again(tmp_path: Path) -> None:
     """A compiled kernel holds those that it calls: Numba looks at its own file alone."""
     (tmp_path / "one.py").write_text("a = 1", encoding="utf-8")

@@ -136,14 +136,14 @@ def jit(function: F) -> F:
     """Compile in nopython mode, cached on disk, without the GIL; fastmath stays off because ties matter.
 
     Numba would keep a compiled kernel until its own file changes, but a kernel also holds what it calls in other files.
-    So the cache is of one version of all kernels.
+    So the cache is of one version of all kernels, whenever their files were written: it may be copied with them.
     """
     if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
         # Compiled whole numbers wrap around in silence; so shall these.
         return np.errstate(over="ignore")(function)
     kernel: Any = numba.njit(cache=CACHE, nogil=True, fastmath=False, error_model="numpy")(function)
     if CACHE:
-        kernel._cache._cache_file._version = VERSION
+        kernel._cache._cache_file._version, kernel._cache._cache_file._source_stamp = VERSION, None
         compile_once(kernel)
     return cast(F, kernel)
 

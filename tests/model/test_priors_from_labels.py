@@ -18,10 +18,9 @@ from labelled_crowds import of_ones, of_padded, padded
 from nextlabel.cli.app import run
 from nextlabel.errors import InputError
 from nextlabel.files.labels import read_labels
-from nextlabel.learn import mixture as mixtures
 from nextlabel.model.beta import Beta, BetaMixture
 from nextlabel.model.dirichlet import Dirichlet
-from nextlabel.model.mixture import hessian, in_box, log_pmf, scores, to_x, total_log_likelihood
+from nextlabel.model.mixture import best_mixture, hessian, in_box, log_pmf, scores, to_x, total_log_likelihood
 from nextlabel.model.prior_learning import (
     METHODS,
     LearntPrior,
@@ -288,13 +287,13 @@ def test_every_start_leads_to_the_same_maximum(seed: int) -> None:
 
 def test_more_components_are_never_less_likely_and_are_in_order() -> None:
     counts = drawn(TWO_KINDS, 200, [10], 8)
-    found = [mixtures.best_mixture(counts, k, 0) for k in (1, 2, 3)]
+    found = [best_mixture(counts, k, 0) for k in (1, 2, 3)]
     values = [one.log_likelihood for one in found]
     assert values == sorted(values)
     for one in found:
         means = [c.alpha / (c.alpha + c.beta) for c in one.prior.components]
         assert means == sorted(means)
-    assert mixtures.best_mixture(counts, 3, 0) == found[2]
+    assert best_mixture(counts, 3, 0) == found[2]
 
 
 def test_a_mixture_of_one_is_the_most_likely_beta() -> None:

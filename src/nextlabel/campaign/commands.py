@@ -58,7 +58,6 @@ from nextlabel.errors import ClockError, ConflictError, InputError, NotFoundErro
 from nextlabel.policies.allocation import Allocator, Outlook, Refusal, starting_place
 from nextlabel.policies.by_score import ScoreAllocator
 from nextlabel.policies.by_table import TableAllocator
-from nextlabel.policies.crowd.allocator import TRIAL_LABELS
 from nextlabel.prose import counted, is_text
 
 #: Leases that one command expires at most.
@@ -318,8 +317,7 @@ class Commands:
         return (
             state.crowd is not None
             and number >= 0
-            and state.workers[number].labels >= TRIAL_LABELS
-            and state.crowd.answers_at_random(number)
+            and state.crowd.answers_at_random(number, state.workers[number].labels)
         )
 
     def _is_owed_labels(self, worker: str) -> bool:

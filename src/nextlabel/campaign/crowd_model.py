@@ -52,7 +52,7 @@ from nextlabel.model.beta import Beta
 from nextlabel.model.dirichlet import Dirichlet
 from nextlabel.model.fact import Fact, OneCoin
 from nextlabel.model.prior import Prior
-from nextlabel.policies.crowd.allocator import LEAST, GrowingCrowd
+from nextlabel.policies.crowd.allocator import LEAST, TRIAL_LABELS, GrowingCrowd
 from nextlabel.policies.crowd.forms import FormCrowd
 from nextlabel.policies.crowd.valued import NumberCrowd, PairCrowd, RatingCrowd, ValuedCrowd, numbers_of
 from nextlabel.version import __version__
@@ -573,9 +573,9 @@ class CrowdModel:
             self._people = self.version, sum(one.given > 0 for one in workers)
         return self._people[1]
 
-    def answers_at_random(self, number: int) -> bool:
-        """Whether the labels up to the last refit say that this worker's answers have nothing to do with the truth."""
-        at_random = self._verdicts()[0]
+    def answers_at_random(self, number: int, labels: int) -> bool:
+        """Whether a worker's answers up to the last refit are noise; of nobody before ``TRIAL_LABELS`` labels."""
+        at_random = self._verdicts()[0] if labels >= TRIAL_LABELS else ()
         return 0 <= number < len(at_random) and bool(at_random[number])
 
     def contradicted_by(self) -> int:

@@ -171,7 +171,7 @@ def current_notices(state: CampaignState) -> tuple[Notice, ...]:
     random = [
         Notice("answers_at_random", one.worker, one.labels)
         for number, one in enumerate(state.workers)
-        if one.standing == "active" and one.given and crowd is not None and crowd.answers_at_random(number)
+        if one.standing == "active" and crowd is not None and crowd.answers_at_random(number, one.labels)
     ]
     known = 0 if crowd is None else crowd.contradicted_by()
     contradicted = [Notice("truths_contradict", None, known)] if known else []
@@ -204,7 +204,7 @@ def _able(state: CampaignState) -> Bools:
             and one.given > 0
             and not _is_model(one.worker)
             and (most is None or one.labels < most)
-            and not (turns_away and crowd is not None and crowd.answers_at_random(number))
+            and not (turns_away and crowd is not None and crowd.answers_at_random(number, one.labels))
             for number, one in enumerate(state.workers)
         ],
         dtype=np.bool_,

@@ -115,10 +115,10 @@ def test_over_http(tmp_path: Path) -> None:
 
 def test_the_form_of_the_browser() -> None:
     """The labels that the form suggests stand in nobody's way; a scale without ratings is refused."""
-    from nextlabel.web.dashboard.routes.create import CampaignForm
+    from nextlabel.web.dashboard.routes.create import form_settings
 
     sent = {"budget": "10", "labels": "no\nyes", "answer": "rating", "scale": "1..7"}
-    assert CampaignForm.read(sent, ["text"]).settings(0.0).labels == tuple("1234567")
-    assert CampaignForm.read({**sent, "answer": "", "scale": ""}, ["text"]).settings(0.0).labels == ("no", "yes")
+    assert form_settings(sent, ["text"], 0.0).labels == tuple("1234567")
+    assert form_settings({**sent, "answer": "", "scale": ""}, ["text"], 0.0).labels == ("no", "yes")
     with pytest.raises(nl.errors.InputError, match="scale only has an effect with answer rating"):
-        CampaignForm.read({**sent, "answer": ""}, ["text"]).settings(0.0)
+        form_settings({**sent, "answer": ""}, ["text"], 0.0)

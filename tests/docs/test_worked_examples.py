@@ -29,7 +29,6 @@ from nextlabel.cli.reference import page
 from nextlabel.campaign.settings import CampaignSettings, changes_of
 from nextlabel.service.models import ChangeCampaignRequest, CreateCampaignRequest
 from nextlabel.web.dashboard.setting_form import offered, setting_field
-from nextlabel.web.pages import FILTERS
 from nextlabel.web.render import environment
 
 for model in (CreateCampaignRequest, ChangeCampaignRequest):
@@ -38,7 +37,6 @@ sections = dict(part.split("\\n", 1) for part in page().split("\\n## "))
 for command in ("create", "change"):
     assert "`--thanks`" in sections[f"nextlabel campaign {command}"]
 assert "thanks" in offered("workers") and "thanks" in offered("workers", changing=True)
-environment().filters.update({filter.__name__: filter for filter in FILTERS})
 html = environment().get_template("dashboard/macros.html").module.setting(setting_field("thanks", "Well done"))
 assert "Thanks" in html and 'name="thanks"' in html and "Well done" in html and 'maxlength="500"' in html
 try:

@@ -215,11 +215,6 @@ class WorkerReports:
         """Learn anew next time: somebody's name was erased."""
         self._known.pop(id, None)
 
-    def known_agreement(self, id: str) -> Agreement | None:
-        """The agreement as it was learnt last, None if it never was; nothing is learnt now."""
-        last = self._known.get(id)
-        return None if last is None else last[3].agreement
-
     def _learn(self, id: str) -> Learnt:
         kind = self._service.store.row(id).config.answer_type
         rows: list[tuple[int, int, int, int]] = []

@@ -1,23 +1,28 @@
-"""HTML from templates, everything escaped; style sheets and scripts; and protection against other sites' forms."""
+"""HTML from templates, everything escaped; style sheets and scripts; and what all routes of pages have in common."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from fastapi import FastAPI, Request
+from fastapi import Request
+from fastapi.routing import APIRoute
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.responses import HTMLResponse, Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from nextlabel.errors import NotAllowedError
+from nextlabel.prose import counted
 from nextlabel.service.app_state import app_state
+from nextlabel.service.middleware import request_context
 from nextlabel.service.prefix import prefixed
+from nextlabel.service.problem_details import problem_response, problem_type
+from nextlabel.web.dashboard import formatting
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -54,6 +59,8 @@ def environment() -> Environment:
         auto_reload=False,
     )
     templates.globals["static"] = static_url
+    shown = ("percent", "points", "count", "shortly", "duration", "rate", "when", "clock", "stamp", "until", "sentence")
+    templates.filters |= {name: getattr(formatting, name) for name in shown} | {"plural": counted}
     return templates
 
 
@@ -110,9 +117,46 @@ def static_url(name: str) -> str:
     return f"{ADDRESS}/{name}?v={version_of(name)}"
 
 
-def mount_static(app: FastAPI) -> None:
-    """Serve the files."""
-    app.mount(ADDRESS, Static(directory=FOLDER))
+class PageRoute(APIRoute):
+    """A route of pages: no other site sends its forms, and errors, but for internal ones, are pages too.
+
+    A script that asks for JSON gets problem details.
+    """
+
+    async def before(self, request: Request) -> Response | None:
+        """What goes before the handler, or an answer in its place."""
+        return None
+
+    async def error_page(self, request: Request, error: Exception, status: int, headers: dict[str, str]) -> Response:
+        """The page that tells of an error."""
+        raise NotImplementedError
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """The handler, with what goes around it."""
+        inner = super().get_route_handler()
+
+        async def handle(request: Request) -> Response:
+            try:
+                if request.method not in ("GET", "HEAD"):
+                    check_origin(request)
+                return await self.before(request) or await inner(request)
+            except Exception as error:
+                status, context = problem_type(error).status, request_context(request)
+                if status >= 500 and status != 503:
+                    raise
+                context.cause = error
+                if wants_json(request):
+                    return problem_response(error, context.request_id)
+                retry = getattr(error, "retry_after", 5 if status == 503 else None)
+                headers = {} if retry is None else {"retry-after": str(retry)}
+                return await self.error_page(request, error, status, headers)
+
+        return handle
+
+
+def wants_json(request: Request) -> bool:
+    """Whether a page's script asks."""
+    return request.headers.get("accept", "").startswith("application/json")
 
 
 def check_origin(request: Request) -> None:

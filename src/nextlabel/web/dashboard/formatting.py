@@ -33,33 +33,24 @@ def shortly(number: float) -> str:
     return f"{number:,.0f}" if abs(number) >= 1000 else f"{number:.3g}"
 
 
-def plural(number: int, one: str, many: str | None = None) -> str:
-    """1 task, 2 tasks."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
+#: Up to how many seconds a time is said in a unit, how many seconds the unit has, and how it is written.
+UNITS = (
+    (10, 1, "{:.1f} s"), (90, 1, "{:.0f} s"), (90 * 60, 60, "{:.0f} min"), (48 * 3600, 3600, "{:.0f} h"),
+    (math.inf, 86_400, "{:.0f} days"),
+)  # fmt: skip
 
 
 def duration(seconds: float | None) -> str:
     """Seconds in a suitable unit."""
-    if seconds is None:
-        return "–"
-    if seconds < 10:
-        return f"{seconds:.1f} s"
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    if seconds < 90 * 60:
-        return f"{seconds / 60:.0f} min"
-    if seconds < 48 * 3600:
-        return f"{seconds / 3600:.0f} h"
-    return f"{seconds / 86_400:.0f} days"
+    return "–" if seconds is None else next(form.format(seconds / one) for most, one, form in UNITS if seconds < most)
 
 
 def rate(per_second: float | None) -> str:
     """Events per second as events per minute or hour."""
     if per_second is None:
         return "not known yet"
-    if per_second >= 1 / 60:
-        return f"{shortly(per_second * 60)} per minute"
-    return f"{shortly(per_second * 3600)} per hour"
+    often = per_second >= 1 / 60
+    return f"{shortly(per_second * (60 if often else 3600))} per {'minute' if often else 'hour'}"
 
 
 def when(seconds: float) -> str:

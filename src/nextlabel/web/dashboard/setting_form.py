@@ -33,19 +33,12 @@ class SettingField:
 
 
 def setting_field(name: str, text: str) -> SettingField:
-    """The field of a setting."""
-    info, longest = declared(name), bounds(name).get("max_length")
-    examples = info.examples if info.examples and kind(name) is not tuple else [""]
-    return SettingField(
-        name, text, offer(name), _widget(name, longest or 0), str(info.description), str(examples[0]),
-        None if kind(name) is tuple else longest, _choices(name),
-    )  # fmt: skip
-
-
-def _choices(name: str) -> dict[str, str]:
-    """What a setting with few values may be, but for its usual value."""
-    found = {} if kind(name) is not str else literals(name)
-    return {code: LANGUAGES.get(code, code) for code in found if code != declared(name).default}
+    """The field of a setting; one with few values offers all but the usual one."""
+    info, longest = declared(name), None if kind(name) is tuple else bounds(name).get("max_length")
+    example = info.examples[0] if info.examples and kind(name) is not tuple else ""
+    choices = {code: LANGUAGES.get(code, code) for code in literals(name) if code != info.default}
+    widget = _widget(name, longest or 0)
+    return SettingField(name, text, offer(name), widget, str(info.description), str(example), longest, choices)
 
 
 def _widget(name: str, longest: int) -> Any:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from string import Formatter
 from typing import Any, NamedTuple
 
 from nextlabel.application import service
 from nextlabel.application.certificate import Certificate
-from nextlabel.application.guarantees import GuaranteeStatus
 from nextlabel.application.status import cost_of
 from nextlabel.application.worker_reports import report_of
 from nextlabel.campaign.declaration import LANGUAGES, kind, names, offer, spoken
@@ -22,7 +21,7 @@ from nextlabel.campaign.rows import CampaignRow, LeaseRow, TaskRow
 from nextlabel.campaign.settings import SIDES, CampaignSettings, is_pair, shown_payload
 from nextlabel.campaign.states import REASONS
 from nextlabel.model.rewards import Accuracy
-from nextlabel.prose import joined, listed
+from nextlabel.prose import counted, joined, listed
 from nextlabel.service.auth import Rights
 from nextlabel.store.sql import SqlStore
 from nextlabel.web.dashboard.forecasts import ForecastView
@@ -30,7 +29,6 @@ from nextlabel.web.dashboard.formatting import (
     count,
     duration,
     percent,
-    plural,
     points,
     rate,
     reason_of,
@@ -38,42 +36,22 @@ from nextlabel.web.dashboard.formatting import (
     title_of,
     when,
 )
-from nextlabel.web.dashboard.state import MOST_WORKERS, DashboardState
-from nextlabel.web.dashboard.summaries import BINS, StateSummary
+from nextlabel.web.dashboard.state import DashboardState, StateSummary
 from nextlabel.web.render import render
 
-ITEMS_SHOWN, HARD_SHOWN, LEASES_SHOWN, COMMENTS_SHOWN, LOG_LINES = 20, 10, 10, 10, 20
+MOST_WORKERS, ITEMS_SHOWN, HARD_SHOWN, LEASES_SHOWN, COMMENTS_SHOWN, LOG_LINES = 50, 20, 10, 10, 10, 20
 
 #: Numbers of additional labels in the table.
 STEPS = (100, 500, 1000, 5000, 10_000, 50_000, 100_000, 500_000, 1_000_000)
-LONGEST_SUMMARY = 140
+#: Characters of an item, or of a comment, that a line shows.
+LONGEST = 140
 
-#: The parts of the page that are updated while a campaign runs.
+#: The parts of the page that are updated while a campaign runs; those in which workers are named come first.
 PARTS = (
-    "status",
-    "guarantee",
-    "imports",
-    "notices",
-    "tiles",
-    "certificate",
-    "by_spent",
-    "flow",
-    "order",
-    "hardest",
-    "workers",
-    "leases",
-    "comments",
-    "log",
-    "by_labels",
-    "by_probability",
-    "more",
-)
-
-#: Parts in which workers are named.
-PARTS_WITH_WORKERS = frozenset({"workers", "leases", "comments", "log"})
-
-#: Characters of a comment that a line shows.
-LONGEST_COMMENT = 140
+    "workers", "leases", "comments", "log", "status", "guarantee", "imports", "notices", "tiles", "certificate",
+    "by_spent", "flow", "order", "hardest", "by_labels", "by_probability", "more",
+)  # fmt: skip
+WITH_WORKERS = 4
 
 #: Seconds between two events of such a kind that are one line.
 MERGED_S = {"tasks_added": 2.0, "predicted": 2.0}
@@ -84,78 +62,80 @@ def campaign_view(
 ) -> dict[str, Any]:
     """Everything that the page of a campaign shows to somebody with these rights."""
     summary, certificate = dashboard.summary(row), dashboard.certificate(row)
-    forecast = _forecast(dashboard, row, certificate)
-    accuracy = row.config.reward == Accuracy()
-    return {
+    accuracy, store = row.config.reward == Accuracy(), dashboard.store
+    promised = row.config.at_most_wrong is not None or row.rules.guarantee
+    view = {
         "row": row,
         "rights": rights,
-        "now": dashboard.now(),
+        "now": dashboard.service.clock(),
         "title": title_of(row),
         "state": row.state,
         "reason": reason_of(row),
         "summary": summary,
         "certificate": certificate,
-        "forecast": forecast,
+        "forecast": _forecast(dashboard, row, certificate),
         "worth": percent if accuracy else shortly,
-        "more_worth": points if accuracy else _plain_gain,
+        "more_worth": points if accuracy else "+{:.3g}".format,
         "is_accuracy": accuracy,
         "spent_share": row.spent / row.budget,
         "reserved_share": min(row.reserved, row.budget - row.spent) / row.budget,
         "arrivals": arrival_rate(row),
         "completions": completion_rate(row),
         "lease_s": lease_seconds(row),
-        "guarantee": _guarantee(dashboard, row),
+        "guarantee": dashboard.service.guarantees.status(row.id) if promised else None,
         "hardest": [] if summary is None else _hardest(dashboard, row, summary, rights),
-        "order": dashboard.app.campaign_service.order(row.id) if row.config.answer == "pair" and row.tasks else {},
+        "order": dashboard.service.order(row.id) if row.config.answer == "pair" and row.tasks else {},
         "shown": ITEMS_SHOWN,
-        "adjudicated": _adjudicated(dashboard, row) if rights.changes else [],
-        "workers": _workers(dashboard, row) if rights.sees_workers else [],
-        "agreement": dashboard.app.campaign_service.worker_reports.known_agreement(row.id),
-        "leases": _leases(dashboard, row) if rights.sees_workers else [],
-        "comments": _comments(dashboard, row) if rights.sees_workers else [],
-        "log": log_page(dashboard.store, row.id, row.config, before, LOG_LINES),
+        "adjudicated": _tasks(store, row, row.rules.adjudicated[: -HARD_SHOWN - 1 : -1]) if rights.changes else [],
+        "workers": [], "leases": [], "comments": [],
+        "log": log_page(store, row.id, row.config, before, LOG_LINES),
         "before": before,
-        "by_labels": _by_labels(summary),
-        "by_probability": _by_probability(summary),
         "more": _more(certificate),
         "cost": cost_of(row),
         "imports": dashboard.imports(row),
         "notices": [one for one in row.rules.noticed if rights.sees_workers or one.worker is None],
-    }
+    }  # fmt: skip
+    if rights.sees_workers:
+        learnt, medians = dashboard.workers(row)
+        rows = store.workers(row.id, MOST_WORKERS)
+        reports = [report_of(one, row.config.pay_per_label, learnt.skills.get(one.worker)) for one in rows]
+        view["workers"] = [(one, medians.get(one.worker)) for one in reports]
+        view["agreement"] = learnt.agreement
+        out = store.leases(row.id, open=True, limit=LEASES_SHOWN) if row.reserved else []
+        view["leases"] = with_tasks(store, row, out)
+        view["comments"] = with_tasks(store, row, store.leases(row.id, commented=True, limit=COMMENTS_SHOWN))
+    return view
+
+
+def render_parts(view: dict[str, Any]) -> dict[str, str]:
+    """The parts of the page that are updated while a campaign runs, as HTML."""
+    shown = PARTS if view["rights"].sees_workers else PARTS[WITH_WORKERS:]
+    return {name: render(f"dashboard/parts/{name}.html", **view) for name in shown}
 
 
 def chart_data(view: dict[str, Any]) -> dict[str, Any]:
     """The numbers behind the charts."""
     row: CampaignRow = view["row"]
     certificate: Certificate | None = view["certificate"]
-    forecast = view["forecast"]
+    summary: StateSummary | None = view["summary"]
+    labels, likely = ((), ()) if summary is None else (summary.by_labels, summary.by_probability)
+    # Where workers are learnt as the tile has it: a certificate may be a minute old.
+    fresh = summary if summary is not None and summary.low is not None else None
+    now = fresh.accuracy if fresh is not None else None if certificate is None else certificate.now
     return {
-        "labels": [count for _, count in view["by_labels"]],
-        "labelNames": [name for name, _ in view["by_labels"]],
-        "probability": [count for _, count in view["by_probability"]],
+        "labels": [count for _, count in labels],
+        "labelNames": [name for name, _ in labels],
+        "probability": [count for _, count in likely],
         "accuracy": view["is_accuracy"],
         "budget": row.budget,
         "spent": row.spent,
-        "now": _expected_now(view["summary"], certificate),
-        "forecast": None if forecast is None else forecast.mean,
+        "now": now,
+        "forecast": None if view["forecast"] is None else view["forecast"].mean,
         "upper": None if certificate is None else certificate.upper,
         "curve": [] if certificate is None else [[row.budget + x, y] for x, y in certificate.curve],
         "history": [] if certificate is None else [list(point) for point in certificate.history],
         "learnt": row.config.knows_workers,
     }
-
-
-def _expected_now(summary: StateSummary | None, certificate: Certificate | None) -> float | None:
-    """As the tile has it where workers are learnt: a certificate may be a minute old."""
-    if summary is not None and summary.low is not None:
-        return summary.accuracy
-    return None if certificate is None else certificate.now
-
-
-def render_parts(view: dict[str, Any]) -> dict[str, str]:
-    """The parts of the page that are updated while a campaign runs, as HTML."""
-    shown = [name for name in PARTS if view["rights"].sees_workers or name not in PARTS_WITH_WORKERS]
-    return {name: render(f"dashboard/parts/{name}.html", **view) for name in shown}
 
 
 def fingerprints(parts: dict[str, str], charts: dict[str, Any]) -> dict[str, str]:
@@ -171,135 +151,67 @@ def payload_summary(payload: Any, key: str = "") -> str:
         if is_pair(payload):
             return " | ".join(payload_summary(payload[side]) for side in SIDES)
         texts = [payload["text"]] if "text" in payload else [one for one in payload.values() if str(one) != key]
-    words = " ".join(
-        " ".join((one if isinstance(one, str) else json.dumps(one, ensure_ascii=False)).split()) for one in texts
-    )
-    return words if len(words) <= LONGEST_SUMMARY else words[: LONGEST_SUMMARY - 1] + "…"
+    return _begun(" ".join(one if isinstance(one, str) else json.dumps(one, ensure_ascii=False) for one in texts))
+
+
+def _begun(text: str) -> str:
+    """The beginning of a text, in one line."""
+    words = " ".join(text.split())
+    return words if len(words) <= LONGEST else words[: LONGEST - 1] + "…"
 
 
 def _forecast(dashboard: DashboardState, row: CampaignRow, certificate: Certificate | None) -> ForecastView | None:
-    """By the certificate where workers are told apart, else by simulation."""
-    if not row.config.knows_workers or row.closed_seq is not None or not row.tasks:
-        return _capped(dashboard.forecast(row), certificate)
-    if certificate is None or certificate.forecast is None:
-        return None if certificate is None else ForecastView(why=certificate.withheld)
-    low, high = certificate.forecast_low or 0.0, certificate.forecast_high or 1.0
-    return ForecastView(certificate.forecast, 0.0, low, high)
+    """By the certificate where workers are told apart, else by simulation.
+
+    That shows no more than the proved bound: beyond it is only chance.
+    """
+    if row.config.knows_workers and row.closed_seq is None and row.tasks:
+        if certificate is None or certificate.forecast is None:
+            return None if certificate is None else ForecastView(why=certificate.withheld)
+        return ForecastView(certificate.forecast, certificate.forecast_low or 0.0, certificate.forecast_high or 1.0)
+    found = dashboard.forecast(row)
+    if found is None or found.mean is None or certificate is None or certificate.upper is None:
+        return found
+    return replace(found, mean=min(found.mean, certificate.upper))
 
 
-def _capped(forecast: ForecastView | None, certificate: Certificate | None) -> ForecastView | None:
-    """The simulated forecast, but no more than the proved bound: beyond it is only chance."""
-    if forecast is None or forecast.mean is None or certificate is None or certificate.upper is None:
-        return forecast
-    return replace(forecast, mean=min(forecast.mean, certificate.upper))
-
-
-def _plain_gain(gain: float) -> str:
-    return f"+{gain:.3g}"
-
-
-def _guarantee(dashboard: DashboardState, row: CampaignRow) -> GuaranteeStatus | None:
-    promised = row.config.at_most_wrong is not None or row.rules.guarantee
-    return dashboard.app.campaign_service.guarantees.status(row.id) if promised else None
-
-
-def _adjudicated(dashboard: DashboardState, row: CampaignRow) -> list[TaskRow]:
-    """The items whose answers were set last."""
-    numbers = row.rules.adjudicated[: -HARD_SHOWN - 1 : -1]
-    found = dashboard.store.tasks_by_number(row.id, numbers)
-    return [found[number] for number in numbers]
+def _tasks(store: SqlStore, row: CampaignRow, numbers: Iterable[int]) -> list[TaskRow]:
+    """Tasks by number, in this order."""
+    wanted = list(numbers)
+    found = store.tasks_by_number(row.id, wanted)
+    return [found[number] for number in wanted if number in found]
 
 
 def _hardest(
     dashboard: DashboardState, row: CampaignRow, summary: StateSummary, rights: Rights
 ) -> list[dict[str, Any]]:
-    numbers = list(summary.hardest[:HARD_SHOWN])
-    found = dashboard.store.tasks_by_number(row.id, numbers)
-    tasks = [found[number] for number in numbers if number in found]
-    results = dashboard.app.campaign_service.results_of(row, dashboard.classes(row), tasks, service.READ_PATIENCE_S)
-    said: dict[int, list[LeaseRow]] = {}
-    for lease in dashboard.store.leases(row.id, numbers) if rights.sees_workers else []:
-        if lease.label is not None:
-            said.setdefault(lease.task, []).append(lease)
+    tasks = _tasks(dashboard.store, row, summary.hardest[:HARD_SHOWN])
+    results = dashboard.service.results_of(row, dashboard.classes(row), tasks, service.READ_PATIENCE_S)
+    numbers = [task.number for task in tasks]
+    leases = dashboard.store.leases(row.id, numbers) if rights.sees_workers else []
     return [
         {
             "number": task.number, "result": result,
             "summary": payload_summary(shown_payload(row.config.show, task.payload), task.key),
-            "said": said.get(task.number, []),
+            "said": [one for one in leases if one.task == task.number and one.label is not None],
         }
         for task, result in zip(tasks, results, strict=True)
         if result.source != "audited"
     ]  # fmt: skip
 
 
-def _workers(dashboard: DashboardState, row: CampaignRow) -> list[dict[str, Any]]:
-    known = dashboard.workers(row) or {}
-    shown = []
-    for one in dashboard.store.workers(row.id, MOST_WORKERS):
-        report, median = known.get(one.worker, (None, None))
-        shown.append({"row": one, "mean_s": report_of(one).mean_seconds, "report": report, "median_s": median})
-    return shown
-
-
-def _comments(dashboard: DashboardState, row: CampaignRow) -> list[CommentLine]:
-    return comment_lines(dashboard.store, row, None, COMMENTS_SHOWN)
-
-
-def _leases(dashboard: DashboardState, row: CampaignRow) -> list[dict[str, Any]]:
-    out = dashboard.store.leases(row.id, open=True, limit=LEASES_SHOWN) if row.reserved else []
-    tasks = dashboard.store.tasks_by_number(row.id, [lease.task for lease in out])
-    return [{"row": lease, "key": tasks[lease.task].key} for lease in out if lease.task in tasks]
-
-
-def _by_labels(summary: StateSummary | None) -> list[tuple[str, int]]:
-    """Tasks by their number of labels; twelve and more together."""
-    if summary is None:
-        return []
-    counts = list(summary.by_labels)
-    head = [(str(n), count) for n, count in enumerate(counts[:12])]
-    return [*head, ("12+", sum(counts[12:]))] if len(counts) > 12 else head
-
-
-def _by_probability(summary: StateSummary | None) -> list[tuple[str, int]]:
-    if summary is None:
-        return []
-    width = 100 // BINS
-    return [(f"{width * n}–{width * (n + 1)}%", count) for n, count in enumerate(summary.by_probability)]
-
-
 def _more(certificate: Certificate | None) -> list[tuple[int, float, float]]:
     """(additional labels, upper bound, gain) for some round numbers."""
     if certificate is None or certificate.upper is None or certificate.history:
         return []
-    steps = [n for n in STEPS if n <= certificate.most]
-    return [
-        (n, certificate.upper + certificate.gain(n), certificate.gain(n)) for n in (steps[-5:] or [certificate.most])
-    ]
+    steps = [n for n in STEPS if n <= certificate.most][-5:] or [certificate.most]
+    return [(n, certificate.upper + gain, gain) for n, gain in ((n, certificate.gain(n)) for n in steps)]
 
 
-class CommentLine(NamedTuple):
-    """One comment; ``label`` is None if the worker passed the task on."""
-
-    task: int
-    key: str
-    worker: str
-    label: str | None
-    text: str
-    at: float
-
-
-def comment_lines(store: SqlStore, row: CampaignRow, worker: str | None, limit: int) -> list[CommentLine]:
-    """The last comments on a campaign's tasks, of one worker or of all."""
-    leases = store.leases(row.id, commented=True, worker=worker, limit=limit)
+def with_tasks(store: SqlStore, row: CampaignRow, leases: Sequence[LeaseRow]) -> list[tuple[LeaseRow, str]]:
+    """Leases with the ids of their tasks."""
     tasks = store.tasks_by_number(row.id, [lease.task for lease in leases])
-    return [
-        CommentLine(
-            lease.task, tasks[lease.task].key if lease.task in tasks else str(lease.task), lease.worker,
-            None if lease.label is None else row.config.answer_type.name_of(lease.label), lease.comment or "",
-            lease.ended_at or lease.leased_at,
-        )
-        for lease in leases
-    ]  # fmt: skip
+    return [(lease, tasks[lease.task].key) for lease in leases if lease.task in tasks]
 
 
 class LogLine(NamedTuple):
@@ -320,39 +232,26 @@ class LogPage(NamedTuple):
 
 
 def log_page(store: SqlStore, id: str, config: CampaignSettings, before: int | None, limit: int) -> LogPage:
-    """One page of a campaign's log."""
+    """One page of a campaign's log; the many events of one batch or one import of tasks are one line."""
     events = store.light_events(id, limit, before=before)
-    named = [e.data["lease"] for e in events if "lease" in e.data]
-    leases = {lease.id: lease for lease in store.leases(id, ids=named)}
+    leases = {one.id: one for one in store.leases(id, ids=[e.data["lease"] for e in events if "lease" in e.data])}
     tasks = store.tasks_by_number(id, [lease.task for lease in leases.values()])
-    lines = [_line(config, event, leases, tasks) for event in events]
-    return LogPage(_merged(lines), events[-1].seq if len(events) == limit and events[-1].seq > 1 else None)
+    lines: list[LogLine] = []
+    for event, later in zip(events, [None, *events], strict=False):
+        if later is None or later.kind != event.kind or later.at - event.at > MERGED_S.get(event.kind, -1.0):
+            lease = leases.get(event.data.get("lease", ""))
+            task = None if lease is None else tasks.get(lease.task)
+            said = _said(config, event, "Somebody" if lease is None else lease.worker, task.key if task else "a task")
+            lines.append(LogLine(event.seq, event.at, event.kind, said, None if lease is None else lease.task))
+    return LogPage(lines, events[-1].seq if len(events) == limit and events[-1].seq > 1 else None)
 
 
-def _line(
-    config: CampaignSettings, event: Event, leases: Mapping[str, LeaseRow], tasks: Mapping[int, TaskRow]
-) -> LogLine:
-    data = event.data
-    lease = leases.get(data.get("lease", ""))
-    task = tasks.get(lease.task) if lease is not None else None
-    who = lease.worker if lease is not None else "Somebody"
-    what = task.key if task is not None else "a task"
-    text = _TEXTS[event.kind]
+def _said(config: CampaignSettings, event: Event, who: str, what: str) -> str:
+    """The sentence of an event."""
+    text, data = _TEXTS[event.kind], event.data
     if not isinstance(text, str):
-        text = text(data)
-    else:
-        text = _Words().vformat(text, (), {**data, **_parts(config, data), "who": who, "what": what})
-    return LogLine(event.seq, event.at, event.kind, text, None if lease is None else lease.task)
-
-
-def _merged(lines: Sequence[LogLine]) -> list[LogLine]:
-    """Merge the many events of one batch or one import of tasks into one line."""
-    out: list[LogLine] = []
-    for line, later in zip(lines, [None, *lines], strict=False):
-        same = later is not None and line.kind == later.kind and later.at - line.at <= MERGED_S.get(line.kind, -1.0)
-        if not same:
-            out.append(line)
-    return out
+        return text(data)
+    return _Words().vformat(text, (), {**data, **_parts(config, data), "who": who, "what": what})
 
 
 class _Words(Formatter):
@@ -363,18 +262,17 @@ class _Words(Formatter):
         if not spec:
             return str(value)
         number = value if isinstance(value, int) else len(value)
-        return count(number) if spec == "count" else plural(number, spec)
+        return count(number) if spec == "count" else counted(number, spec)
 
 
 def _parts(config: CampaignSettings, data: Mapping[str, Any]) -> dict[str, str]:
     """What texts hold beside the event's own data: the label, whether it counts, a comment, a reason."""
-    words, reason = " ".join(data.get("comment", "").split()), data.get("reason")
-    begun = words if len(words) <= LONGEST_COMMENT else words[: LONGEST_COMMENT - 1] + "…"
+    begun, reason = _begun(data.get("comment", "")), data.get("reason")
     return {
         "label": config.answer_type.name_of(data["label"]) if "label" in data else "",
         "uncounted": "" if data.get("counted") else "; it does not count because the budget was spent",
         "kept": "counted" if data.get("counted") else "kept but not counted",
-        "said": f" Comment: “{begun}”" if words else "",
+        "said": f" Comment: “{begun}”" if begun else "",
         "because": f": {reason.rstrip('.')}." if reason else ".",
     }
 
@@ -441,7 +339,7 @@ _TEXTS: dict[str, str | Callable[[Mapping[str, Any]], str]] = {
     "adjudication_undone": "The requester took back the answers of {tasks:item}: labels decide again.",
     "guarantee_drawn": "The labels of {items:item} were frozen, and {audits[0]:count} drawn for an expert.",
     "guarantee_answered": lambda d: (
-        d["sentence"] if d.get("certified") else f"The expert answered {plural(len(d['answers']), 'item')}."
+        d["sentence"] if d.get("certified") else f"The expert answered {counted(len(d['answers']), 'item')}."
     ),
     "guarantee_looked": "{asked:item} more drawn for the expert.",
     "guarantee_reopened": lambda d: (

@@ -24,7 +24,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from anyio import to_thread
-from fastapi import APIRouter, FastAPI, Request
+from fastapi import APIRouter, Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from nextlabel.errors import TokenError
@@ -34,50 +34,28 @@ from nextlabel.service.app_state import app_state
 from nextlabel.service.limits import address_of
 from nextlabel.service.links import INVALID_LINK, WorkerKey, is_participant
 from nextlabel.web.markdown import safe_html
-from nextlabel.web.render import check_origin
-from nextlabel.web.worker import audit
-from nextlabel.web.worker.page_view import (
-    error_page,
-    framed_policy,
-    item_page,
-    page_or_panel,
-    wants_json,
-    with_error_pages,
-)
+from nextlabel.web.render import wants_json
+from nextlabel.web.worker.page_view import WorkerRoute, error_page, framed_policy, item_page, page_or_panel
 from nextlabel.web.worker.session import (
+    COOKIE_KIND,
     LAST_LEASE_COOKIE,
     READ_COOKIE,
+    SESSION_COOKIE,
     allow_framing,
     keep_cookie,
-    keep_session,
     session_from_link,
     session_of,
 )
-from nextlabel.web.worker.steps import (
-    BEGIN,
-    answered_lease,
-    checked_action,
-    extend_lease,
-    read_form,
-    take_step,
-    version_read,
-)
+from nextlabel.web.worker.steps import BEGIN, checked_action, extend_lease, read_form, take_step, version_read
 from nextlabel.web.worker.texts import DEFAULT, worker_texts
 
-router = APIRouter(include_in_schema=False)
+router = APIRouter(route_class=WorkerRoute, include_in_schema=False)
 TURK = mturk.MechanicalTurk()
 #: Tasks that are looked through for one to show in a preview: control questions are not shown.
 LOOKED_AT = 50
 
 
-def mount_worker(app: FastAPI) -> None:
-    """Add the routes of the workers' page."""
-    app.include_router(router)
-    app.include_router(audit.router)
-
-
 @router.get("/w/{token}")
-@with_error_pages
 async def own_link(token: str, request: Request) -> Response:
     """Enter by a personal link."""
     key = app_state(request).links.read_worker(token)
@@ -87,7 +65,6 @@ async def own_link(token: str, request: Request) -> Response:
 
 
 @router.get("/j/{token}")
-@with_error_pages
 async def platform_link(token: str, request: Request) -> Response:
     """Enter by a platform's link, whose parameters say who the worker is."""
     links = app_state(request).links
@@ -100,7 +77,6 @@ async def platform_link(token: str, request: Request) -> Response:
 
 
 @router.get("/f/{token}")
-@with_error_pages
 async def frame_link(token: str, request: Request) -> Response:
     """Enter an accepted assignment, or show a preview."""
     allow_framing(request)
@@ -121,7 +97,6 @@ async def frame_link(token: str, request: Request) -> Response:
 
 @router.get("/work/{place}")
 @router.get("/frame/{place}")
-@with_error_pages
 async def work(place: str, request: Request) -> Response:
     """Show the page."""
     session = session_of(request, place)
@@ -134,25 +109,22 @@ async def work(place: str, request: Request) -> Response:
 
 @router.post("/work/{place}")
 @router.post("/frame/{place}")
-@with_error_pages
 async def act(place: str, request: Request) -> Response:
     """Carry out what a worker did."""
     session = session_of(request, place)
-    check_origin(request)
     form = await read_form(request)
     action = checked_action(request, session.key, form)
-    before = session.read
-    read = version_read(form.get("read", "")) if action.move == BEGIN else before
+    begins, before = action.move == BEGIN, session.read
+    read = version_read(form.get("read", "")) if begins else before
     view = await take_step(request, session.key, action, session.last, read)
-    answered = answered_lease(view, action)
-    session = replace(session, read=read, last=answered or session.last)
+    session = replace(session, read=read, last=session.last if view.told is None else view.told.lease)
     if wants_json(request):
         response = page_or_panel(request, session, view, before)
     else:
         response = RedirectResponse(session.noted(view.note), 303)
-    if answered and not session.token:
-        keep_cookie(request, response, session, LAST_LEASE_COOKIE, answered)
-    if action.move == BEGIN and not session.token:
+    if view.told is not None and not session.token:
+        keep_cookie(request, response, session, LAST_LEASE_COOKIE, session.last)
+    if begins and not session.token:
         keep_cookie(request, response, session, READ_COOKIE, read)
     return response
 
@@ -162,7 +134,6 @@ async def act(place: str, request: Request) -> Response:
 async def renew(place: str, request: Request) -> Response:
     """Extend the lease of the item that is shown."""
     session = session_of(request, place)
-    check_origin(request)
     lease = (await read_form(request)).get("lease", "")
     return JSONResponse({"left": await extend_lease(request, session.key, lease)})
 
@@ -172,7 +143,7 @@ async def _enter(request: Request, key: WorkerKey, joined: bool = False) -> Resp
     before = await _begin_visit(request, key) if joined else 0
     session = session_from_link(request, key, joined, before)
     response = RedirectResponse(session.address, 303)
-    keep_session(request, response, session)
+    keep_cookie(request, response, session, SESSION_COOKIE, session.signed(app_state(request).links, COOKIE_KIND))
     return response
 
 
@@ -185,8 +156,7 @@ async def _begin_visit(request: Request, key: WorkerKey) -> int:
     if not is_participant(submission):
         return 0
     begin, study = app_state(request).campaign_service.visits.begin, study if is_participant(study) else ""
-    visit = await to_thread.run_sync(begin, key.campaign, key.worker, platform.name, submission, study)
-    return visit.labels_before
+    return (await to_thread.run_sync(begin, *key, platform.name, submission, study)).labels_before
 
 
 def _preview(request: Request, campaign: str) -> Response:

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, Self
 from urllib.parse import urlencode, urlsplit
 
 from starlette.requests import Request
@@ -85,17 +85,15 @@ class WorkerSession:
         return WorkerKey(self.campaign, self.worker)
 
     @property
-    def address(self) -> str:
-        """The address of the page."""
-        if not self.token:
-            return f"{WORK}{self.campaign}"
-        state = {name: value for name, value in (("read", self.read), ("last", self.last)) if value}
-        return f"{FRAME}{self.token}" + (f"?{urlencode(state)}" if state else "")
+    def place(self) -> str:
+        """The page, without what the browser says."""
+        return f"{FRAME}{self.token}" if self.token else f"{WORK}{self.campaign}"
 
     @property
-    def renew_address(self) -> str:
-        """The address that extends a lease."""
-        return f"{FRAME}{self.token}/renew" if self.token else f"{self.address}/renew"
+    def address(self) -> str:
+        """The address of the page."""
+        state = {name: value for name, value in (("read", self.read), ("last", self.last)) if value and self.token}
+        return self.place + (f"?{urlencode(state)}" if state else "")
 
     def noted(self, note: str | None) -> str:
         """The address of the page with a note on it."""
@@ -105,6 +103,12 @@ class WorkerSession:
         """The session as a token."""
         facts = (self.campaign, self.worker, self.completion, self.version, self.joined, self.before, self.assignment)
         return links.sign(kind, list(facts))
+
+    @classmethod
+    def of(cls, links: LinkSigner, kind: str, token: str) -> Self | None:
+        """The session of a token, None if it is not valid."""
+        payload = links.read(kind, token)
+        return payload and cls(*[*payload[:6], payload[6] and mturk.Assignment(*payload[6])])
 
 
 def session_from_link(
@@ -121,29 +125,22 @@ def session_from_link(
 
 def session_of(request: Request, place: str) -> WorkerSession:
     """The session of a request to ``/work/{campaign}`` or ``/frame/{token}``; raises TokenError if there is none."""
-    links, given = app_state(request).links, request.query_params
+    links, given, refused = app_state(request).links, request.query_params, NO_SESSION
     if request.url.path.startswith(FRAME):
         allow_framing(request)
-        found, refused = _read(links, FRAME_KIND, place), INVALID_LINK
+        found, refused = WorkerSession.of(links, FRAME_KIND, place), INVALID_LINK
         token, read, last = place, given.get("read", ""), given.get("last", "")[:200]
     else:
         campaign, cookies = campaign_id(place), request.cookies
-        found, refused = _read(links, COOKIE_KIND, cookies.get(SESSION_COOKIE, "")), NO_SESSION
+        found = WorkerSession.of(links, COOKIE_KIND, cookies.get(SESSION_COOKIE, ""))
         found = found if found is not None and found.campaign == campaign else None
         token, read, last = "", cookies.get(READ_COOKIE, ""), cookies.get(LAST_LEASE_COOKIE, "")
-    if found is None or not _is_current(links, found):
+    # The link by which the worker came may have been revoked since.
+    by_platform = None if found is None or found.joined is None else links.version(found.campaign, JOIN_LINK)
+    if found is None or found.joined != by_platform or found.version != links.version(*found.key):
         raise TokenError(*refused)
     request_context(request).worker = found.worker
     return replace(found, token=token, read=version_read(read), last=last)
-
-
-def _read(links: LinkSigner, kind: str, token: str) -> WorkerSession | None:
-    payload = links.read(kind, token)
-    if payload is None:
-        return None
-    campaign, worker, completion, version, joined, before, given = payload
-    assignment = None if given is None else mturk.Assignment(*given)
-    return WorkerSession(campaign, worker, completion, version, joined, before, assignment)
 
 
 def allow_framing(request: Request) -> None:
@@ -153,16 +150,11 @@ def allow_framing(request: Request) -> None:
 
 def completion_of(request: Request) -> Completion | None:
     """Where somebody whose campaign was deleted finishes on their platform, by their session or by their link."""
-    session = _read(app_state(request).links, COOKIE_KIND, request.cookies.get(SESSION_COOKIE, ""))
+    session = WorkerSession.of(app_state(request).links, COOKIE_KIND, request.cookies.get(SESSION_COOKIE, ""))
     address = "" if session is None else session.completion
     with suppress(InputError):
         address = checked_completion(request.query_params.get(COMPLETION, ""), app_state(request).settings) or address
     return Completion(address, urlsplit(address).hostname or "") if address else None
-
-
-def keep_session(request: Request, response: Response, session: WorkerSession) -> None:
-    """Store the session in the browser."""
-    keep_cookie(request, response, session, SESSION_COOKIE, session.signed(app_state(request).links, COOKIE_KIND))
 
 
 def keep_cookie(request: Request, response: Response, session: WorkerSession, name: str, value: str) -> None:
@@ -194,9 +186,3 @@ def checked_completion(address: str, settings: ServiceSettings) -> str:
             f"{PREFIX}COMPLETION_HOSTS.",
         )
     return address
-
-
-def _is_current(links: LinkSigner, session: WorkerSession) -> bool:
-    """Whether the link by which the worker came has not been revoked since."""
-    by_platform = session.joined is None or session.joined == links.version(session.campaign, JOIN_LINK)
-    return by_platform and session.version == links.version(*session.key)

@@ -97,13 +97,8 @@ def _part(name: str, value: Any, alt: str) -> PayloadPart:
 
 def _medium(name: str, path: str) -> str:
     base = name.removesuffix("_url").removesuffix("url")
-    for kind, ends in ENDS.items():
-        if path.endswith(ends):
-            return kind
-    for kind, names in NAMES.items():
-        if base in names:
-            return kind
-    return "link"
+    found = [kind for kind in ENDS if path.endswith(ENDS[kind])] + [kind for kind in NAMES if base in NAMES[kind]]
+    return found[0] if found else "link"
 
 
 class Choice(NamedTuple):

@@ -21,6 +21,7 @@ import json
 import math
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -40,7 +41,7 @@ FINAL_REASONS: Final = frozenset((*CLOSING, "nothing_left_for_you", "worker_bloc
 IN_SCRIPT: Final = ("time", "status", "media")
 
 #: Up to how many seconds a time is said in this unit, and how many seconds the unit has.
-UNITS: Final = (("seconds", 90, 1), ("minutes", 5400, 60), ("hours", 2 * 86_400, 3600))
+UNITS: Final = (("seconds", 90, 1), ("minutes", 5400, 60), ("hours", 2 * 86_400, 3600), ("days", math.inf, 86_400))
 
 #: Parts of the header Accept-Language that are read.
 MOST_ASKED = 20
@@ -71,10 +72,8 @@ class WorkerTexts:
         """Roughly how long a lease still runs."""
         if seconds <= 0:
             return self("time.up")
-        for unit, most, length in UNITS:
-            if seconds < most:
-                return self(f"time.{unit}", n=math.ceil(seconds) if length == 1 else round(seconds / length))
-        return self("time.days", n=round(seconds / 86_400))
+        unit, _, length = next(one for one in UNITS if seconds < one[1])
+        return self(f"time.{unit}", n=math.ceil(seconds) if length == 1 else round(seconds / length))
 
     def _form(self, key: str, values: Mapping[str, object]) -> str:
         found = self.texts[key]
@@ -102,18 +101,11 @@ def preferred(accepted: str) -> str:
     for part in accepted.split(",")[:MOST_ASKED]:
         name, _, parameters = part.partition(";")
         language = name.strip().lower().split("-")[0]
-        weight = _weight(parameters.strip())
-        if language in LANGUAGES and weight > best:
-            best, found = weight, language
+        with suppress(ValueError):
+            weight = float((parameters.strip() or "q=1").removeprefix("q="))
+            if language in LANGUAGES and best < weight <= 1:
+                best, found = weight, language
     return found
-
-
-def _weight(parameters: str) -> float:
-    try:
-        weight = float(parameters.removeprefix("q=")) if parameters else 1.0
-    except ValueError:
-        return 0.0
-    return weight if 0 <= weight <= 1 else 0.0
 
 
 def _flat(prefix: str, tables: Mapping[str, Any]) -> Iterator[tuple[str, str | dict[str, str]]]:
@@ -125,16 +117,8 @@ def _flat(prefix: str, tables: Mapping[str, Any]) -> Iterator[tuple[str, str | d
             yield from _flat(f"{prefix}{name}.", value)
 
 
-def _only_one(n: int) -> str:
-    return "one" if n == 1 else "other"
-
-
-def _none_or_one(n: int) -> str:
-    return "one" if n in (0, 1) else "other"
-
-
-def _without(_: int) -> str:
-    return "other"
+def _ones(*ones: int) -> Callable[[int], str]:
+    return lambda n: "one" if n in ones else "other"
 
 
 def _arabic(n: int) -> str:
@@ -146,6 +130,6 @@ def _arabic(n: int) -> str:
 
 
 PLURALS: Final[dict[str, Callable[[int], str]]] = {
-    "en": _only_one, "de": _only_one, "es": _only_one, "fr": _none_or_one, "pt": _none_or_one, "hi": _none_or_one,
-    "zh": _without, "ar": _arabic,
+    "en": _ones(1), "de": _ones(1), "es": _ones(1), "fr": _ones(0, 1), "pt": _ones(0, 1), "hi": _ones(0, 1),
+    "zh": _ones(), "ar": _arabic,
 }  # fmt: skip

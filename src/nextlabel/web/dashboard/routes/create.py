@@ -5,21 +5,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict
 from itertools import chain, islice
-from typing import IO, Annotated, Any, Literal
+from typing import IO, Annotated, Any
 
 from anyio import to_thread
 from fastapi import APIRouter, Query, Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from nextlabel.application.imports import Progress, import_status
-from nextlabel.application.service import CampaignService
 from nextlabel.campaign.declaration import MOST_ANSWERS, declared
 from nextlabel.campaign.new_tasks import NewTask, read_task
 from nextlabel.campaign.records import ImportRow
-from nextlabel.campaign.replies import Added
-from nextlabel.campaign.rows import CampaignRow
 from nextlabel.campaign.settings import CampaignSettings, is_shown, looks_personal
 from nextlabel.errors import FileFormatError, InputError, NotFoundError
 from nextlabel.files.columns import number, with_point
@@ -30,9 +27,9 @@ from nextlabel.service.access import campaign_in
 from nextlabel.service.app_state import app_state
 from nextlabel.service.background import in_background
 from nextlabel.service.middleware import principal_of, request_context
-from nextlabel.web.dashboard.access import Form, GuardedRoute, file_of, when_refused
+from nextlabel.web.dashboard.access import Form, GuardedRoute, Told, file_of, texts_of
 from nextlabel.web.dashboard.forecasts import ACCURACY, BudgetCurve
-from nextlabel.web.dashboard.setting_form import SettingField, offered, read_setting, setting_field
+from nextlabel.web.dashboard.setting_form import offered, read_setting, setting_field
 from nextlabel.web.dashboard.state import DashboardState, UploadedFile, dashboard_state
 from nextlabel.web.render import page
 
@@ -55,15 +52,16 @@ GOLD = "gold"
 
 
 @router.get("/new")
-async def choose_file(request: Request) -> Response:
+def choose_file(request: Request, problem: Told = "") -> Response:
     """The first step: choose a file."""
-    return _first(request)
+    most = app_state(request).settings.max_upload_bytes  # as ``service.middleware`` allows at this address
+    return page("dashboard/new_file.html", problem=problem, most=most)
 
 
 @router.post("/new")
 def take_file(request: Request, form: Form) -> Response:
     """Read the file and keep it."""
-    when_refused(request, lambda problem: _first(request, problem))
+    request.state.again = lambda problem: choose_file(request, problem)
     given, name = file_of(form, "Choose a CSV file with a header.")
     upload = dashboard_state(request).uploads.keep(given.file, name)
     return RedirectResponse(f"/new/{upload.id}", 303)
@@ -74,39 +72,45 @@ def describe(upload: str, request: Request, curve: str = "") -> Response:
     """The second step: columns, question, labels and budget."""
     dashboard = dashboard_state(request)
     kept = dashboard.uploads.find(upload)
-    form = CampaignForm.suggested(kept)
-    known: BudgetCurve | None = None
-    if curve:
-        scores = _scores(dashboard, kept, form.score_column)
-        try:
-            known = dashboard.curves.ask(kept.rows, 2, scores).result(CURVE_WAIT_S)
-        except TimeoutError:
-            return _page(kept, form, None, "The curve is still being computed. Load this page again in a moment.", 200)
-    return _page(kept, form, known)
+    texts, shown = suggested(kept)
+    if not curve:
+        return _page(kept, texts, shown)
+    try:
+        known = dashboard.curve(kept.rows, 2).result(CURVE_WAIT_S)
+    except TimeoutError:
+        said = "The curve is still being computed. Load this page again in a moment."
+        return _page(kept, texts, shown, said, status=200)
+    return _page(kept, texts, shown, curve=known)
 
 
 @router.post("/new/{upload}")
-def create(upload: str, request: Request, sent: Form) -> Response:
+def create(upload: str, request: Request, form: Form) -> Response:
     """Create the campaign, with all its tasks or not at all."""
     dashboard, token = dashboard_state(request), principal_of(request).token
-    form = CampaignForm.read(sent, [str(name) for name in sent.getlist("shown")])
+    texts, shown = texts_of(form), [str(name) for name in form.getlist("shown")]
     kept = dashboard.uploads.find(upload)
-    owner = "" if token is None else token.owner
 
     def run(progress: Progress) -> str:
+        config = form_settings(texts, shown, dashboard.service.clock())
+        columns = [texts.get(name, "") for name in ("id_column", "score_column")]
+        for name in (*shown, *columns):
+            if name and name not in kept.columns:
+                raise InputError(f"the file has no column {name[:60]!r}.", "Choose one of its columns.")
+        if not shown:
+            raise InputError("no column is shown to workers.", "Tick at least one.")
+        if columns[1] and config.answers != 2:
+            raise InputError("a model's score needs two labels.", "Choose no score, or give two labels.")
         with dashboard.uploads.open(kept) as file:
-            service = app_state(request).campaign_service
-            made, added = create_campaign(service, kept, file, form, progress, owner)
+            items, owner = read_items(config, file, *columns), "" if token is None else token.owner
+            made, added = dashboard.service.create_with(config, None, items, progress, owner)
         dashboard.uploads.drop(kept)
         return _made(made.id, added.known, added.alike)
 
-    when_refused(request, lambda problem: _page(kept, form, None, problem))
+    request.state.again = lambda problem: _page(kept, texts, shown, problem)
     begun = in_background(run)
-    if isinstance(begun, ImportRow):
-        request_context(request).created = begun.campaign
-        return RedirectResponse(f"/new/{kept.id}/import/{begun.id}", 303)
-    request_context(request).created = campaign_in(begun)
-    return RedirectResponse(begun, 303)
+    address = f"/new/{kept.id}/import/{begun.id}" if isinstance(begun, ImportRow) else begun
+    request_context(request).created = begun.campaign if isinstance(begun, ImportRow) else campaign_in(begun)
+    return RedirectResponse(address, 303)
 
 
 @router.get("/new/{upload}/import/{id}")
@@ -138,14 +142,11 @@ async def curve(
     def ask() -> Any:
         kept = dashboard.uploads.find(upload)
         scores = _scores(dashboard, kept, score) if answers == 2 else ()
-        return dashboard.curves.ask(kept.rows, answers, scores, accuracy)
+        return dashboard.curve(kept.rows, answers, scores, accuracy)
 
     future = await to_thread.run_sync(ask)
     done, _ = await asyncio.wait([asyncio.wrap_future(future)], timeout=CURVE_WAIT_S)
-    if not done:
-        return Response(status_code=202)
-    found: BudgetCurve = future.result()
-    return JSONResponse({name: getattr(found, name) for name in ("budgets", "expected", "most", "scaled", "why")})
+    return JSONResponse(asdict(future.result())) if done else Response(status_code=202)
 
 
 def _made(campaign: str, known: int, alike: int) -> str:
@@ -167,109 +168,61 @@ def _scores(dashboard: DashboardState, upload: UploadedFile, column: str) -> lis
     return [score for score in found if 0 <= score <= 1]
 
 
-def _first(request: Request, problem: str = "") -> Response:
-    most = app_state(request).settings.max_upload_bytes  # as ``service.middleware`` allows at this address
-    return page("dashboard/new_file.html", problem=problem, most=most)
-
-
 def _page(
-    upload: UploadedFile, form: CampaignForm, known: BudgetCurve | None, problem: str = "", status: int | None = None
-) -> Response:
+    upload: UploadedFile, texts: Mapping[str, str], shown: Sequence[str], problem: str = "",
+    curve: BudgetCurve | None = None, status: int | None = None,
+) -> Response:  # fmt: skip
+    fields = {
+        part: [setting_field(name, texts.get(name, "")) for name in asked]
+        for part, asked in (("workers", offered("workers")), ("terms", offered("terms")), ("budget", BUDGET))
+    }
+    said = any(one.text != _usual(one.name) for one in fields["terms"])  # ticks that are there from the beginning
     return page(
-        "dashboard/new.html", status, upload=upload, form=form, curve=known, problem=problem, personal=looks_personal
-    )
+        "dashboard/new.html", status, upload=upload, texts=texts, shown=shown, fields=fields, has_terms=said,
+        curve=curve, problem=problem, personal=looks_personal,
+    )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class CampaignForm:
-    """The form: texts of settings, and columns; checked by ``settings`` and ``check_columns``."""
+#: Settings that the form asks for beside the curve.
+BUDGET = ["budget", "accuracy"]
 
-    texts: Mapping[str, str]
-    shown: tuple[str, ...] = ()
-    id_column: str = ""
-    score_column: str = ""
 
-    @classmethod
-    def read(cls, fields: Mapping[str, Any], shown: Sequence[str]) -> CampaignForm:
-        """Read a submitted form."""
-        sent = {name: str(value) for name, value in fields.items()}
-        return cls(sent, tuple(shown), sent.get("id_column", ""), sent.get("score_column", ""))
+def _usual(name: str) -> str:
+    """What a field holds that nobody has touched."""
+    return "on" if declared(name).default is True else ""
 
-    @classmethod
-    def suggested(cls, upload: UploadedFile) -> CampaignForm:
-        """A suggestion for a file, with columns recognised by their names."""
-        id_column = guess_columns(upload.columns)[0]
-        shown = tuple(name for name in upload.columns if name not in (id_column, GOLD) and is_shown(None, name))
-        title = upload.name.removesuffix(".csv").removesuffix(".xlsx").replace("_", " ").replace("-", " ").strip()
-        texts = {
-            **{name: "on" for name in (*offered("workers"), *offered("terms")) if declared(name).default is True},
-            "name": title[:1].upper() + title[1:],
-            "budget": str(LABELS_PER_TASK * upload.rows),
-            "labels": "\n".join((declared("labels").examples or [])[0]),
-        }
-        return cls(texts, shown, id_column)
 
-    def field(self, name: str) -> SettingField:
-        """The field of a setting."""
-        return setting_field(name, self.texts.get(name, ""))
+def suggested(upload: UploadedFile) -> tuple[dict[str, str], list[str]]:
+    """Texts of settings and columns to show, suggested for a file; columns are recognised by their names."""
+    id_column = guess_columns(upload.columns)[0]
+    title = upload.name.removesuffix(".csv").removesuffix(".xlsx").replace("_", " ").replace("-", " ").strip()
+    texts = {name: _usual(name) for name in (*offered("workers"), *offered("terms"))} | {
+        "name": title[:1].upper() + title[1:],
+        "budget": str(LABELS_PER_TASK * upload.rows),
+        "labels": "\n".join((declared("labels").examples or [])[0]),
+        "id_column": id_column,
+    }
+    return texts, [name for name in upload.columns if name not in (id_column, GOLD) and is_shown(None, name)]
 
-    def fields(self, form: Literal["workers", "terms"]) -> list[SettingField]:
-        """The fields of a part of the form."""
-        return [self.field(name) for name in offered(form)]
 
-    @property
-    def has_terms(self) -> bool:
-        """Whether something was said under More; ticks that are there from the beginning say nothing."""
-        return any(
-            field.text != ("on" if declared(field.name).default is True else "") for field in self.fields("terms")
+def form_settings(texts: Mapping[str, str], shown: Sequence[str], now: float) -> CampaignSettings:
+    """The settings that the texts of a form say, with the columns to show."""
+    asked = [*BUDGET, *offered("workers"), *offered("terms")]
+    given = {name: read_setting(name, texts.get(name, "")) for name in asked}
+    if given["deadline"] is not None and given["deadline"] <= now:
+        raise InputError("the deadline is in the past.", "Give a later one, or leave it empty.")
+    cost, answers = given["label_cost"], max(len(given["labels"]), 2)
+    most = 1 - 1 / answers  # guessing is right once in so many answers
+    if not 0 <= cost < most:
+        raise InputError(
+            f"no label can add {cost:g} to the chance that its item is right: with {answers} labels all of them "
+            f"together add at most {most:.2g}.",
+            "Give e.g. 0.02, or leave it empty. What you pay workers goes into Pay per label.",
         )
-
-    def settings(self, now: float) -> CampaignSettings:
-        """The campaign's settings."""
-        asked = ["budget", "accuracy", *offered("workers"), *offered("terms")]
-        given = {name: read_setting(name, self.texts.get(name, "")) for name in asked}
-        if given["deadline"] is not None and given["deadline"] <= now:
-            raise InputError("the deadline is in the past.", "Give a later one, or leave it empty.")
-        cost = given["label_cost"]
-        answers = max(len(given["labels"]), 2)
-        most = 1 - 1 / answers  # guessing is right once in so many answers
-        if not 0 <= cost < most:
-            raise InputError(
-                f"no label can add {cost:g} to the chance that its item is right: with {answers} labels all of them "
-                f"together add at most {most:.2g}.",
-                "Give e.g. 0.02, or leave it empty. What you pay workers goes into Pay per label.",
-            )
-        if given["answer"] not in ("choice", "multi") or given["questions"]:
-            del given["labels"]  # they are the steps of the scale, or there are none
-        policy = PRICED_POLICY if cost > 0 else declared("policy").default
-        return CampaignSettings.from_dict({**given, "show": self.shown or None, "policy": policy})
-
-    def check_columns(self, upload: UploadedFile) -> None:
-        """Refuse columns that the file does not have, and a form that shows workers nothing."""
-        for name in (*self.shown, self.id_column, self.score_column):
-            if name and name not in upload.columns:
-                raise InputError(f"the file has no column {name[:60]!r}.", "Choose one of its columns.")
-        if not self.shown:
-            raise InputError("no column is shown to workers.", "Tick at least one.")
-
-
-def create_campaign(
-    campaign_service: CampaignService,
-    upload: UploadedFile,
-    file: IO[bytes],
-    form: CampaignForm,
-    progress: Progress | None = None,
-    owner: str = "",
-) -> tuple[CampaignRow, Added]:
-    """Create the campaign; and what became of its items."""
-    now = campaign_service.clock()
-    config = form.settings(now)
-    form.check_columns(upload)
-    if form.score_column and config.answers != 2:
-        raise InputError("a model's score needs two labels.", "Choose no score, or give two labels.")
-    return campaign_service.create_with(
-        config, None, read_items(config, file, form.id_column, form.score_column), progress, owner
-    )
+    if given["answer"] not in ("choice", "multi") or given["questions"]:
+        del given["labels"]  # they are the steps of the scale, or there are none
+    policy = PRICED_POLICY if cost > 0 else declared("policy").default
+    return CampaignSettings.from_dict({**given, "show": tuple(shown) or None, "policy": policy})
 
 
 def read_items(config: CampaignSettings, file: IO[bytes], id_column: str, score_column: str = "") -> Iterator[NewTask]:
@@ -278,23 +231,16 @@ def read_items(config: CampaignSettings, file: IO[bytes], id_column: str, score_
     for name in (id_column, score_column):
         if name and name not in table.columns:
             raise InputError(f"the file has no column {name[:60]!r}.", f"It has {listed(table.columns)}.")
-    place = {name: n for n, name in enumerate(table.columns)}
     for row, cells in table:
-        given: dict[str, Any] = {"payload": dict(zip(table.columns, cells, strict=True))}
-        if GOLD in place and GOLD not in (config.show or ()):
-            given["gold"] = given["payload"].pop(GOLD)
-        if id_column:
-            given["id"] = cells[place[id_column]]
+        payload = dict(zip(table.columns, cells, strict=True))
+        given: dict[str, Any] = {"payload": payload, "id": payload.get(id_column)}
         if score_column:
-            given["score"] = with_point(cells[place[score_column]])
-        yield _read_row(config, given, row)
+            given["score"] = with_point(payload[score_column])
+        if GOLD in payload and GOLD not in (config.show or ()):
+            given["gold"] = payload.pop(GOLD)
+        try:
+            yield read_task(config, given, row)
+        except InputError as error:
+            raise InputError(error.message.replace(f"task {row}", f"row {row:,}"), error.hint) from None
     if table.report.rows == 0:
         raise FileFormatError("the file has a header and no rows.", "Add one row per item.")
-
-
-def _read_row(config: CampaignSettings, given: dict[str, Any], row: int) -> NewTask:
-    try:
-        return read_task(config, given, row)
-    except InputError as error:
-        message = error.message.replace(f"task {row}", f"row {row:,}")
-        raise InputError(message, error.hint) from None

@@ -13,7 +13,7 @@ from nextlabel.errors import InputError
 from nextlabel.service.access import give_campaign, make_token, revoke_token, tokens_of
 from nextlabel.service.app_state import app_state
 from nextlabel.service.middleware import principal_of
-from nextlabel.web.dashboard.access import Form, GuardedRoute, rights_of, texts_of, when_refused
+from nextlabel.web.dashboard.access import Form, GuardedRoute, Told, rights_of, texts_of
 from nextlabel.web.render import page
 
 router = APIRouter(route_class=GuardedRoute, include_in_schema=False)
@@ -23,9 +23,14 @@ SHOWN = 200
 
 
 @router.get("/access")
-def access_page(request: Request) -> Response:
+def access_page(request: Request, problem: Told = "", made: Told = "") -> Response:
     """The tokens, a form for another one, and the last activity."""
-    return _page(request)
+    state, by, rights = app_state(request), principal_of(request).token, rights_of(request)
+    roles = [role for role in get_args(Role) if rights.administers or role != "administrator"]
+    return page(
+        "dashboard/access.html", problem=problem, made=made, rights=rights, roles=roles, by=by,
+        tokens=tokens_of(state.campaign_service.store, by), activity=state.access.activity(by, limit=SHOWN),
+    )  # fmt: skip
 
 
 @router.post("/access")
@@ -34,7 +39,7 @@ def change_access(request: Request, sent: Form) -> Response:
     form = {name: value.strip() for name, value in texts_of(sent).items()}
     state, by = app_state(request), principal_of(request).token
     store = state.campaign_service.store
-    when_refused(request, lambda problem: _page(request, problem))
+    request.state.again = lambda problem: access_page(request, problem)
     made = ""
     if "revoke" in form:
         revoke_token(store, form["revoke"], by)
@@ -47,14 +52,4 @@ def change_access(request: Request, sent: Form) -> Response:
     else:
         raise InputError("the form does not say what to do.", "Use one of its buttons.")
     state.access.read()
-    return _page(request, made=made) if made else RedirectResponse("/access", 303)
-
-
-def _page(request: Request, problem: str = "", made: str = "") -> Response:
-    state, by = app_state(request), principal_of(request).token
-    rights = rights_of(request)
-    roles = [role for role in get_args(Role) if rights.administers or role != "administrator"]
-    return page(
-        "dashboard/access.html", problem=problem, made=made, rights=rights, roles=roles, by=by,
-        tokens=tokens_of(state.campaign_service.store, by), activity=state.access.activity(by, limit=SHOWN),
-    )  # fmt: skip
+    return access_page(request, made=made) if made else RedirectResponse("/access", 303)

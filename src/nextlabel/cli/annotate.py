@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from nextlabel.cli.database import Id
-from nextlabel.cli.options import DB, Db, Flag, number, positive, refuse_idle, verb, whole
+from nextlabel.cli.database import ID
+from nextlabel.cli.options import DB, flag, number, positive, refuse_idle, switch, verb, whole
 from nextlabel.cli.output import Said, say, working
 from nextlabel.cli.serve import needs_service
 from nextlabel.errors import InputError
@@ -30,29 +30,22 @@ TRIES = 25
 @verb()
 def annotate(
     context: typer.Context,
-    id: Id,
-    model: Annotated[
-        str, Flag("NAME", "module:name of the function, or object with fit and predict_proba, that labels.")
-    ],
-    name: Annotated[
-        str | None, Flag("NAME", "It labels as worker model:NAME. Default: the module's name.", param_decls=("--as",))
-    ] = None,
-    column: Annotated[
-        str | None, Flag("NAME", "Give it this column of a task. Default: all that workers are shown.")
-    ] = None,
-    batch: Annotated[int | None, whole("N", 1, "16", "Give the function lists of up to N tasks.")] = None,
-    cost: Annotated[float, number("C", "Labels of the budget that one prediction costs. Default: 0.")] = 0.0,
-    buy: Annotated[bool, Flag(None, "Ask for tasks one by one and buy each label like a person's.")] = False,
-    most: Annotated[int | None, whole("N", 1, "500", "Label at most N tasks in this run.")] = None,
-    per_minute: Annotated[float | None, positive("N", "60", "Label at most N tasks in a minute.")] = None,
-    tries: Annotated[int, whole("N", 1, "4", "Call a function that fails up to N times for a task.")] = 4,
-    refit_every: Annotated[int, whole("N", 1, "100", "Teach a learner again after N more labels of people.")] = 100,
-    once: Annotated[bool, Flag(None, "Teach a learner once, and end.")] = False,
-    url: Annotated[
-        str | None,
-        Flag("URL", f"The address of a service, whose token is in {TOKEN}. Default: use --db."),
-    ] = None,
-    db: Db = DB,
+    id: str = ID,
+    model: str = flag("NAME", "module:name of the function, or object with fit and predict_proba, that labels.", ...),
+    name: str | None = flag(
+        "NAME", "It labels as worker model:NAME. Default: the module's name.", param_decls=("--as",)
+    ),
+    column: str | None = flag("NAME", "Give it this column of a task. Default: all that workers are shown."),
+    batch: int | None = whole("N", 1, "16", "Give the function lists of up to N tasks."),
+    cost: float = number("C", "Labels of the budget that one prediction costs. Default: 0.", default=0.0),
+    buy: bool = switch("Ask for tasks one by one and buy each label like a person's."),
+    most: int | None = whole("N", 1, "500", "Label at most N tasks in this run."),
+    per_minute: float | None = positive("N", "60", "Label at most N tasks in a minute."),
+    tries: int = whole("N", 1, "4", "Call a function that fails up to N times for a task.", default=4),
+    refit_every: int = whole("N", 1, "100", "Teach a learner again after N more labels of people.", default=100),
+    once: bool = switch("Teach a learner once, and end."),
+    url: str | None = flag("URL", f"The address of a service, whose token is in {TOKEN}. Default: use --db."),
+    db: str = DB,
 ) -> Said:
     """Have a function label tasks as worker model:NAME, or people's labels teach a learner of yours.
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from nextlabel.cli.options import LabelColumn, TaskColumn, number, verb
+from nextlabel.cli.options import LABEL_COLUMN, TASK_COLUMN, argument, number, verb
 from nextlabel.cli.output import say, tabled, working
 
 if TYPE_CHECKING:
@@ -15,19 +13,13 @@ if TYPE_CHECKING:
 
 @verb()
 def audit(
-    results: Annotated[
-        str,
-        typer.Argument(
-            metavar="RESULTS",
-            help="One row per task: task, label, probability; as campaign export and workers --save write it.",
-        ),
-    ],
-    audited: Annotated[
-        str, typer.Argument(metavar="AUDITED", help="The truth about tasks drawn at random: task, label.")
-    ],
-    level: Annotated[float, number("L", "Chance that the interval holds the truth. Default: 0.95.", "0.95")] = 0.95,
-    task_column: TaskColumn = "task",
-    label_column: LabelColumn = "label",
+    results: str = argument(
+        "RESULTS", "One row per task: task, label, probability; as campaign export and workers --save write it."
+    ),
+    audited: str = argument("AUDITED", "The truth about tasks drawn at random: task, label."),
+    level: float = number("L", "Chance that the interval holds the truth. Default: 0.95.", "0.95", default=0.95),
+    task_column: str = TASK_COLUMN,
+    label_column: str = LABEL_COLUMN,
 ) -> Report:
     """Correct the accuracy that a method expects by an audit of randomly chosen tasks."""
     columns = {"task": task_column, "label": label_column}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
@@ -21,91 +21,68 @@ LEARNT = ("a learnt prior, without --prior", lambda typed: typed["prior"] is Non
 @opt.verb(out=True, page=True)
 def backtest(
     context: typer.Context,
-    labels: opt.Labels,
     columns: TimedLabelFlags,
     engine: opt.EngineFlags,
-    gold: Annotated[
-        str | None,
-        opt.Flag("FILE", "The truth: task, label. Default: what all labels of a task say together."),
-    ] = None,
-    answer: opt.AnswerKind = "choice",
-    scale: opt.Scale = None,
-    range_: opt.Range = None,
-    features: opt.FeaturesFile = None,
-    policy: Annotated[
-        list[str] | None,
-        opt.Flag(
-            "NAME",
-            "A policy, or your own as module:Class; repeatable; with --features also activelab. Default: "
-            "crowd, crowd-uncertainty, index; without a column of workers index, okg, okg-pending, "
-            "ucb1-tuned, uncertainty, uniform.",
-        ),
-    ] = None,
-    labels_per_task: Annotated[
-        list[float] | None,
-        opt.positive("X", "3", "A budget, as labels per task; repeatable. Default: 2, 3, 4, 5."),
-    ] = None,
-    budget: Annotated[list[int] | None, opt.whole("U", 1, "2400", "A budget, as labels in all; repeatable.")] = None,
-    replay: Annotated[
-        Literal["task-first", "worker-first", "timed"],
-        opt.Flag(
-            None,
-            "With workers: a policy names a task and its next label comes; or a worker comes and is "
-            "given a task of their own; or workers come and hand in when they did.",
-        ),
-    ] = "task-first",
-    turn_away: Annotated[bool, opt.Flag(None, "With worker-first or timed: workers may be turned away.")] = False,
-    pilot_tasks: Annotated[
-        int | None,
-        opt.whole(
-            "N",
-            2,
-            "50",
-            "Tasks held out to learn the prior of counting policies from. Default: 50, with workers none.",
-            needs=LEARNT,
-        ),
-    ] = None,
-    method: Annotated[
-        Literal["moments", "ml", "mixture"], opt.Flag(None, "How the prior is learnt from them.", needs=LEARNT)
-    ] = "moments",
-    prior: Annotated[str | None, opt.Flag("A,B", "The prior of a task, instead of a learnt one.")] = None,
-    threshold: Annotated[
-        float | None,
-        opt.number(
-            "D",
-            "For counting policies: the truth of a task is 1 if its theta is above D. Default: 0.5, "
-            "unless the gold of held-out tasks clearly says otherwise.",
-            "0.5",
-        ),
-    ] = None,
-    arrival_rate: Annotated[float | None, opt.positive("R", "0.1", "Workers per unit of time.")] = None,
-    completion_rate: Annotated[
-        float | None, opt.positive("MU", "0.4", "A label takes a time of 1/MU on average.")
-    ] = None,
-    rho: Annotated[
-        float | None,
-        opt.number("RHO", "Instead of the rates: R / MU, the labels in flight. Default: 0, labels at once.", "25"),
-    ] = None,
-    order: Annotated[
-        Literal["random", "file", "reversed"], opt.Flag(None, "The order in which a task's labels arrive.")
-    ] = "random",
-    tied_answer: Annotated[
-        Literal["half", "positive", "negative"],
-        opt.Flag(None, "What a task counts as when its labels are tied: half right, 1, or 0."),
-    ] = "half",
-    readout: Annotated[
-        list[str] | None,
-        opt.Flag(
-            "NAME",
-            "workers, majority, posterior, dawid-skene or, with --features, crowdlab; repeatable. "
-            "Default: workers, majority; for counting policies alone posterior, majority.",
-        ),
-    ] = None,
-    replications: Annotated[
-        int | None,
-        opt.whole("N", 2, "20", "Replays of each policy. Default: 4 to 10 by the labels, without workers 200."),
-    ] = None,
-    seed: opt.Seed = 0,
+    labels: str = opt.LABELS,
+    gold: str | None = opt.flag("FILE", "The truth: task, label. Default: what all labels of a task say together."),
+    answer: opt.Answer = opt.ANSWER,
+    scale: str | None = opt.SCALE,
+    range_: str | None = opt.RANGE,
+    features: str | None = opt.FEATURES,
+    policy: list[str] | None = opt.flag(
+        "NAME",
+        "A policy, or your own as module:Class; repeatable; with --features also activelab. Default: "
+        "crowd, crowd-uncertainty, index; without a column of workers index, okg, okg-pending, "
+        "ucb1-tuned, uncertainty, uniform.",
+    ),
+    labels_per_task: list[float] | None = opt.positive(
+        "X", "3", "A budget, as labels per task; repeatable. Default: 2, 3, 4, 5."
+    ),
+    budget: list[int] | None = opt.whole("U", 1, "2400", "A budget, as labels in all; repeatable."),
+    replay: Literal["task-first", "worker-first", "timed"] = opt.flag(
+        None,
+        "With workers: a policy names a task and its next label comes; or a worker comes and is "
+        "given a task of their own; or workers come and hand in when they did.",
+        "task-first",
+    ),
+    turn_away: bool = opt.switch("With worker-first or timed: workers may be turned away."),
+    pilot_tasks: int | None = opt.whole(
+        "N",
+        2,
+        "50",
+        "Tasks held out to learn the prior of counting policies from. Default: 50, with workers none.",
+        needs=LEARNT,
+    ),
+    method: Literal["moments", "ml", "mixture"] = opt.flag(
+        None, "How the prior is learnt from them.", "moments", needs=LEARNT
+    ),
+    prior: str | None = opt.flag("A,B", "The prior of a task, instead of a learnt one."),
+    threshold: float | None = opt.number(
+        "D",
+        "For counting policies: the truth of a task is 1 if its theta is above D. Default: 0.5, "
+        "unless the gold of held-out tasks clearly says otherwise.",
+        "0.5",
+    ),
+    arrival_rate: float | None = opt.positive("R", "0.1", "Workers per unit of time."),
+    completion_rate: float | None = opt.positive("MU", "0.4", "A label takes a time of 1/MU on average."),
+    rho: float | None = opt.number(
+        "RHO", "Instead of the rates: R / MU, the labels in flight. Default: 0, labels at once.", "25"
+    ),
+    order: Literal["random", "file", "reversed"] = opt.flag(
+        None, "The order in which a task's labels arrive.", "random"
+    ),
+    tied_answer: Literal["half", "positive", "negative"] = opt.flag(
+        None, "What a task counts as when its labels are tied: half right, 1, or 0.", "half"
+    ),
+    readout: list[str] | None = opt.flag(
+        "NAME",
+        "workers, majority, posterior, dawid-skene or, with --features, crowdlab; repeatable. "
+        "Default: workers, majority; for counting policies alone posterior, majority.",
+    ),
+    replications: int | None = opt.whole(
+        "N", 2, "20", "Replays of each policy. Default: 4 to 10 by the labels, without workers 200."
+    ),
+    seed: int = opt.SEED,
 ) -> Report:
     """Replay recorded labels under each policy: accuracy by budget, the ceiling, and labels saved."""
     if labels_per_task and budget:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from nextlabel.cli.numbers import numbers_report
-from nextlabel.cli.options import Cap, Flag, Flight, Prices, verb
+from nextlabel.cli.options import CAP, FLIGHT, PRICES, Prices, flag, verb
 from nextlabel.cli.output import tabled, working
 from nextlabel.cli.problem_options import ProblemFlags, counts_tasks, describe, net, problem_fields, worker_text
 from nextlabel.errors import InputError
@@ -21,13 +21,12 @@ if TYPE_CHECKING:
 @verb()
 def bound(
     flags: ProblemFlags,
-    prices: Prices = "scalar",
-    cap: Cap = None,
-    flight: Flight = None,
-    charge: Annotated[
-        Literal["arrivals", "all"],
-        Flag(None, "With --horizon: charge the workers who arrive before it, or all of them as in the paper."),
-    ] = "arrivals",
+    prices: Prices = PRICES,
+    cap: int | None = CAP,
+    flight: int | None = FLIGHT,
+    charge: Literal["arrivals", "all"] = flag(
+        None, "With --horizon: charge the workers who arrive before it, or all of them as in the paper.", "arrivals"
+    ),
 ) -> Report:
     """An upper bound on what any policy can get right in expectation under the model, with its certificate."""
     numbers = flags.read_numbers()

@@ -5,136 +5,125 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, fields
-from itertools import islice
-from typing import IO, TYPE_CHECKING, Annotated, Any, Literal, TextIO, cast
+from itertools import chain, islice
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Literal, TextIO, cast
 
 import typer
 
 from nextlabel.campaign.declaration import declared, kind, names, offer
-from nextlabel.cli.database import (
-    A_FILE,
-    ID_COLUMN,
-    TASKS_FILE,
-    GoldColumn,
-    Id,
-    ScoreColumn,
-    fields_of,
-    import_bar,
-    names_of,
-    number_of,
-    opened_store,
-    opened_tasks,
-    say_columns,
-    service_at,
-    settings_at,
-    state_of,
-    text_of,
-)
+from nextlabel.cli.database import ID, fields_of, links_at, names_of, service_at, state_of
 from nextlabel.cli.options import (
     DB,
+    JSON,
     PUBLIC_URL,
     SEED_HELP,
-    Db,
-    Flag,
-    Json,
+    argument,
+    flag,
     number,
     parse_counts,
     parse_number,
     parse_prior,
     refuse_idle,
+    switch,
     verb,
     whole,
 )
 from nextlabel.cli.output import Said, checked_file, print_json, say, say_read, tabled, working
 from nextlabel.cli.serve import needs_service
-from nextlabel.errors import InputError, UnavailableError
+from nextlabel.errors import FileFormatError, InputError, UnavailableError
 from nextlabel.files.write import export_text, whole_file, write_workbook
 from nextlabel.money import BUDGET_HINT, currency_of
 from nextlabel.prose import counted, has_password, listed, without_passwords
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
+    from nextlabel.application.certificate import Certificate
     from nextlabel.application.service import CampaignService
-    from nextlabel.application.webhooks import Webhooks
-    from nextlabel.application.worker_reports import WorkerReport
-    from nextlabel.campaign.replies import AuditItem
+    from nextlabel.campaign.records import ImportRow
+    from nextlabel.campaign.replies import Added
+    from nextlabel.campaign.rows import CampaignRow
+    from nextlabel.campaign.settings import CampaignSettings
     from nextlabel.campaign.webhooks import Webhook
-    from nextlabel.crowd.agreement import Agreement
     from nextlabel.files.features import Features
     from nextlabel.files.tasks import TaskReader
     from nextlabel.reporting.report import Report
-    from nextlabel.store.sql import SqlStore
 
 PANEL = "Settings of the campaign"
 #: What takes a setting away that may be left out.
 NONE = "none"
-
-
-def setting_flags(*, changing: bool = False) -> dict[str, Any]:
-    """The flags of a campaign's settings, or of those that may change."""
-    offers = {name: offer(name) for name in names()}
-    return {
-        name: _flag(name, changing) for name, one in offers.items() if one.flag and (one.changeable or not changing)
-    }
-
-
-def _flag(name: str, changing: bool) -> Any:
-    shown, info = offer(name), declared(name)
-    help = str(info.description)
-    if not changing and not info.is_required() and info.default and kind(name) is not bool:
-        default = ",".join(LABELS) if name == "labels" else f"{info.default:g}" if kind(name) is float else info.default
-        help += f" Default: {default}."
-    if kind(name) is bool:
-        return Annotated[bool | None, Flag(None, help, rich_help_panel=PANEL, param_decls=(shown.flag,))]
-    return Annotated[str | None, Flag(shown.flag, help, rich_help_panel=PANEL)]
-
-
-def _kept(name: str) -> bool:
-    """Whether a setting always has a value."""
-    return kind(name) in (bool, int, float) and declared(name).default is not None
-
-
+TASKS = argument("TASKS", "A file of tasks: CSV, TSV, JSON lines, JSON or Parquet.", None)
+#: The flag --task-column of files of tasks, and what such flags go with.
+ID_COLUMN = ("NAME", "The column with the tasks. Default: id.")
+A_FILE = ("a file of TASKS", lambda typed: typed["tasks"] is not None)
+SCORE_COLUMN = flag("NAME", "The column with a model's scores, to start from. Default: none.", needs=A_FILE)
+GOLD_COLUMN = flag("NAME", "The column with the answers that are known. Default: gold.", needs=A_FILE)
 #: How files of features end.
 FEATURES = frozenset({".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".parquet", ".npy", ".npz", ".gz"})
 #: What items may be if the command line names no labels.
 LABELS = declared("labels").examples[0]  # type: ignore[index]
 
 
+def setting_flags(*, changing: bool = False) -> dict[str, tuple[Any, Any]]:
+    """Types and flags of a campaign's settings, or of those that may change."""
+    made: dict[str, tuple[Any, Any]] = {}
+    for name in names():
+        shown, info = offer(name), declared(name)
+        if not shown.flag or (changing and not shown.changeable):
+            continue
+        if kind(name) is bool:
+            option = flag(None, str(info.description), rich_help_panel=PANEL, param_decls=(shown.flag,))
+            made[name] = bool | None, option
+            continue
+        usual = f"{info.default:g}" if kind(name) is float and info.default is not None else info.default
+        usual = ",".join(LABELS) if name == "labels" else usual
+        said = not changing and not info.is_required() and info.default
+        help = f"{info.description} Default: {usual}." if said else str(info.description)
+        made[name] = str | None, flag(shown.flag, help, rich_help_panel=PANEL)
+    return made
+
+
 def typed_settings(typed: Mapping[str, Any], *, changing: bool = False) -> dict[str, Any]:
     """The settings that were typed, as ``CampaignSettings`` takes them."""
-    given = {name: value for name, value in typed.items() if value is not None}
-    return {name: _read(name, value, changing) for name, value in given.items()}
+    return {name: _setting(name, value, changing) for name, value in typed.items() if value is not None}
 
 
-def _read(name: str, typed: Any, changing: bool) -> Any:
-    flag = f"--{name.replace('_', '-')}"
-    if changing and typed == NONE and not _kept(name):
+def _setting(name: str, typed: Any, changing: bool) -> Any:
+    kept = kind(name) in (bool, int, float) and declared(name).default is not None  # it always has a value
+    if changing and typed == NONE and not kept:
         return declared(name).default
     if name in ("instructions", "questions"):
-        return text_of(flag, typed)
+        return _text(f"--{name}", typed)
     if name == "prior":
         return parse_prior(typed)
-    if name == "deadline" or kind(name) in (bool, str):
+    if name == "deadline" or kind(name) in (bool, str) or (name == "budget" and currency_of(typed)):
         return typed
     if kind(name) is tuple:
         return names_of(typed)
-    if name == "budget":
-        return typed if currency_of(typed) else parse_number(flag, typed, BUDGET_HINT)
-    return number_of(flag, typed)
+    hint = BUDGET_HINT if name == "budget" else "Give a number."
+    return parse_number(f"--{name.replace('_', '-')}", typed, hint)
+
+
+def _text(flag: str, path: str) -> str:
+    """The text of a file."""
+    try:
+        return Path(path).read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise FileFormatError(f"{flag}: cannot read {path}: {error.strerror or error}.", "Give a text file.") from None
+    except UnicodeDecodeError:
+        raise FileFormatError(f"{flag}: {path} is not a text in UTF-8.", "Save it as UTF-8.") from None
 
 
 @verb(settings=setting_flags())
 def create(
-    tasks: Annotated[str | None, TASKS_FILE] = None,
-    id: Annotated[str | None, Flag("ID", "The campaign's id. Default: a random one.")] = None,
-    task_column: Annotated[str | None, Flag(*ID_COLUMN, needs=A_FILE)] = None,
-    score_column: ScoreColumn = None,
-    gold_column: GoldColumn = None,
-    db: Db = DB,
+    tasks: str | None = TASKS,
+    id: str | None = flag("ID", "The campaign's id. Default: a random one."),
+    task_column: str | None = flag(*ID_COLUMN, needs=A_FILE),
+    score_column: str | None = SCORE_COLUMN,
+    gold_column: str | None = GOLD_COLUMN,
+    db: str = DB,
     **typed: Any,
 ) -> Said:
     """Create a campaign with its first tasks."""
@@ -146,15 +135,17 @@ def create(
     from nextlabel.campaign.settings import CampaignSettings
 
     path = typed["features"]
-    beside = _read_features(path) if path is not None and _is_file(path) else None
-    if beside is not None:
-        typed["features"] = None
+    # --features names a file, or columns of the tasks.
+    if path is not None and (Path(path).is_file() or ("," not in path and Path(path).suffix.lower() in FEATURES)):
+        beside, typed["features"] = _read_features(path), None
+    else:
+        beside = None
     settings = typed_settings(typed)
     if settings.get("answer", "choice") in ("choice", "multi") and "questions" not in settings:
         settings = {"labels": LABELS, **settings}
     CampaignSettings.from_dict(settings)  # refused before the file is opened
     opened: AbstractContextManager[TaskReader | None] = (
-        nullcontext() if tasks is None else opened_tasks(tasks, task_column, score_column, gold_column)
+        nullcontext() if tasks is None else _opened(tasks, task_column, score_column, gold_column)
     )
     with opened as first:
         config = CampaignSettings.from_dict({**settings, "show": _shown(settings.get("show"), first, score_column)})
@@ -162,10 +153,10 @@ def create(
             if beside is not None and not config.learns_from_features:
                 what = f"policy {config.policy!r}" if not config.knows_workers else "a campaign for numbers"
                 raise InputError(f"{what} does not learn from features.", "Leave --features out.")
-            row, added = service.create_with(config, id, read_tasks(config, first or ()), import_bar(first, progress))
+            row, added = service.create_with(config, id, read_tasks(config, first or ()), _import_bar(first, progress))
             if beside is not None:
-                say(_add_features(service, row.id, beside)[1])
-    read = [] if first is None else [*say_read(first.report), *say_columns(config, first, score_column, added)]
+                say(_add_features(service, row.id, beside).sentence)
+    read = [] if first is None else [*say_read(first.report), *_say_columns(config, first, score_column, added)]
     say(f"Campaign {row.id}: {counted(row.tasks, 'task')}, {counted(row.budget, 'label')}, {state_of(row)}.")
     where = "" if has_password(db) else f" --db {db}"  # an address with a password came from NEXTLABEL_DB
     say(f"Serve it: nextlabel serve{where}. Links: nextlabel campaign links {row.id} ann bob{where}.")
@@ -177,11 +168,13 @@ def create(
     return Said({**fields_of(row), "read": read}, text=f"{row.id}\n")
 
 
-def _is_file(typed: str) -> bool:
-    """Whether --features names a file rather than columns of the tasks."""
-    from pathlib import Path
+def _opened(
+    path: str, id: str | None = None, score: str | None = None, gold: str | None = None
+) -> AbstractContextManager[TaskReader]:
+    """The tasks of a file, one after the other."""
+    from nextlabel.files.tasks import open_tasks
 
-    return Path(typed).is_file() or ("," not in typed and Path(typed).suffix.lower() in FEATURES)
+    return open_tasks(path, id_column=id, score_column=score, gold_column=gold)
 
 
 def _shown(show: list[str] | None, tasks: TaskReader | None, score_column: str | None) -> list[str] | None:
@@ -192,104 +185,100 @@ def _shown(show: list[str] | None, tasks: TaskReader | None, score_column: str |
     if show is None:
         safe = [name for name in columns if is_shown(None, name) and name != score_column]
         return safe if score_column is not None and safe else None
-    unknown = next((name for name in show if columns and name != ALL and name not in columns), None)
-    if unknown is not None:
-        raise InputError(f"--show: the file has no column {unknown[:60]!r}.", f"It has {listed(columns)}.")
+    unknown = [name for name in show if columns and name != ALL and name not in columns]
+    if unknown:
+        raise InputError(f"--show: the file has no column {unknown[0][:60]!r}.", f"It has {listed(columns)}.")
     return show
+
+
+#: The share of an import that reading and checking the tasks is, for the bar.
+READING = 0.4
+
+
+def _import_bar(reader: TaskReader | None, progress: Callable[[float], None]) -> Callable[[ImportRow, int], None]:
+    """Shows how far an import has got: first tasks are read, then published."""
+
+    def show(row: ImportRow, published: int) -> None:
+        if row.state == "staging":
+            progress(READING * (0.0 if reader is None else reader.share_read()))
+        else:
+            progress(READING + (1.0 - READING) * published / max(row.added, 1))
+
+    return show
+
+
+def _say_columns(config: CampaignSettings, tasks: TaskReader, score_column: str | None, added: Added) -> list[str]:
+    """Tell on stderr which columns workers are not shown, that a score was not used, and which tasks are alike."""
+    from nextlabel.campaign.settings import columns_notes
+
+    notes = [*columns_notes(config.show, tasks.columns, score_column), *added.notes()]
+    for note in notes:
+        say(note)
+    return notes
 
 
 @verb()
 def add(
-    id: Id,
-    tasks: Annotated[str | None, TASKS_FILE] = None,
-    gold: Annotated[
-        str | None, Flag("FILE", "Known answers, task and label: their tasks become control questions.")
-    ] = None,
-    predictions: Annotated[
-        str | None, Flag("FILE", "What a model predicts: task and label, or task and probabilities.")
-    ] = None,
-    model: Annotated[
-        str | None, Flag("NAME", "its labels are those of worker model:NAME.", needs="--predictions")
-    ] = None,
-    cost: Annotated[
-        float, number("C", "Labels of the budget that one prediction costs. Default: 0.", needs="--predictions")
-    ] = 0.0,
-    features: Annotated[
-        str | None, Flag("FILE", "What is known of items: a column task, and numbers, vectors or texts.")
-    ] = None,
-    profiles: Annotated[
-        str | None, Flag("FILE", "What is known of workers to come: worker, truth, answer, count.")
-    ] = None,
-    replace_features: Annotated[bool, Flag(None, "take away those that are there.", needs="--features")] = False,
-    task_column: Annotated[str | None, Flag(*ID_COLUMN)] = None,
-    label_column: Annotated[str, Flag("NAME", "The column with the labels.", needs="--gold")] = "label",
-    score_column: ScoreColumn = None,
-    gold_column: GoldColumn = None,
-    db: Db = DB,
+    id: str = ID,
+    tasks: str | None = TASKS,
+    gold: str | None = flag("FILE", "Known answers, task and label: their tasks become control questions."),
+    predictions: str | None = flag("FILE", "What a model predicts: task and label, or task and probabilities."),
+    model: str | None = flag("NAME", "its labels are those of worker model:NAME.", needs="--predictions"),
+    cost: float = number(
+        "C", "Labels of the budget that one prediction costs. Default: 0.", default=0.0, needs="--predictions"
+    ),
+    features: str | None = flag("FILE", "What is known of items: a column task, and numbers, vectors or texts."),
+    profiles: str | None = flag("FILE", "What is known of workers to come: worker, truth, answer, count."),
+    replace_features: bool = switch("take away those that are there.", needs="--features"),
+    task_column: str | None = flag(*ID_COLUMN),
+    label_column: str = flag("NAME", "The column with the labels.", "label", needs="--gold"),
+    score_column: str | None = SCORE_COLUMN,
+    gold_column: str | None = GOLD_COLUMN,
+    db: str = DB,
 ) -> Said:
     """Add tasks, known answers, predictions, features of items or profiles of workers, all of a file or none of it.
 
     A known answer is corrected by giving it again. Features may be of items that come later.
     """
+    from nextlabel.files.labels import read_answers
+
     if sum(given is not None for given in (tasks, gold, predictions, features, profiles)) != 1:
         raise InputError(
             "nothing says what to add, or several things do.",
             "Give a file of TASKS, or --gold, --predictions, --features or --profiles with a FILE.",
         )
-    if profiles is not None:
-        with opened_tasks(profiles, None, None) as rows, service_at(db) as service:
-            known = service.add_profiles(id, rows.rows())
-        return Said({"known": known}, f"{id} knows {counted(known, 'worker')}.")
-    if features is not None:
-        known_of = _read_features(features, task_column)
-        with service_at(db) as service:
-            return Said(*_add_features(service, id, known_of, replace_features))
-    if gold is not None:
-        return _add_gold(id, gold, task_column or "task", label_column, db)
-    if predictions is None:
-        return _add_tasks(id, str(tasks), task_column, score_column, gold_column, db)
-    if model is None:
+    if predictions is not None and model is None:
         raise InputError("the model has no name.", "Give --model NAME.")
-    with (
-        opened_tasks(predictions, None, None) as rows,
-        service_at(db) as service,
-        working("Adding predictions") as progress,
-    ):
-        added = service.add_predictions(id, model, rows.rows(), cost, task_column, progress)
-    charged = f" They cost {counted(added.charged, 'label')} of the budget." if added.charged else ""
-    sentence = (
-        f"{counted(added.added, 'prediction')} of model {added.model} added, {added.known:,} known before.{charged}"
-    )
-    return Said({**asdict(added), "read": say_read(rows.report)}, sentence)
-
-
-def _add_tasks(
-    id: str, path: str, task_column: str | None, score_column: str | None, gold_column: str | None, db: str
-) -> Said:
-    with (
-        opened_tasks(path, task_column, score_column, gold_column) as more,
-        service_at(db) as service,
-        working("Adding tasks") as progress,
-    ):
-        added = service.add_tasks(id, more, progress=import_bar(more, progress))
+    known_of = None if features is None else _read_features(features, task_column)
+    answers = None if gold is None else read_answers(gold, task_column or "task", label_column)
+    if gold is not None and not answers:
+        raise InputError(f"{gold} has no answers.", "Give at least one task with its label.")
+    file = tasks or predictions or profiles
+    columns = (task_column, score_column, gold_column) if tasks is not None else ()
+    opened = nullcontext() if file is None else _opened(file, *columns)
+    with cast("AbstractContextManager[TaskReader]", opened) as rows, service_at(db) as service:
+        if known_of is not None:
+            return _add_features(service, id, known_of, replace_features)
+        if answers is not None:
+            changed, row = service.set_gold(id, answers), service.store.row(id)
+            controls = row.controls - len(row.rules.adjudicated)
+            said = f"{counted(changed, 'answer')} new or corrected; {id} has {counted(controls, 'control question')}."
+            return Said({"changed": changed, "controls": controls}, said)
+        if profiles is not None:
+            known = service.add_profiles(id, rows.rows())
+            return Said({"known": known}, f"{id} knows {counted(known, 'worker')}.")
+        with working(f"Adding {'tasks' if tasks is not None else 'predictions'}") as progress:
+            if tasks is None:
+                made = service.add_predictions(id, str(model), rows.rows(), cost, task_column, progress)
+                charged = f" They cost {counted(made.charged, 'label')} of the budget." if made.charged else ""
+                many = f"{counted(made.added, 'prediction')} of model {made.model}"
+                read = say_read(rows.report)
+                return Said({**asdict(made), "read": read}, f"{many} added, {made.known:,} known before.{charged}")
+            added = service.add_tasks(id, rows, progress=_import_bar(rows, progress))
         config = service.store.row(id).config
-    read = [*say_read(more.report), *say_columns(config, more, score_column, added)]
+    notes = [*say_read(rows.report), *_say_columns(config, rows, score_column, added)]
     sentence = f"{counted(added.added, 'task')} added, {added.known:,} known before, {added.tasks:,} in all."
-    return Said({**asdict(added), "read": read}, sentence)
-
-
-def _add_gold(id: str, path: str, task_column: str, label_column: str, db: str) -> Said:
-    from nextlabel.files.labels import read_answers
-
-    answers = read_answers(path, task_column, label_column)
-    if not answers:
-        raise InputError(f"{path} has no answers.", "Give at least one task with its label.")
-    with service_at(db) as service:
-        changed = service.set_gold(id, answers)
-        row = service.store.row(id)
-        controls = row.controls - len(row.rules.adjudicated)
-    sentence = f"{counted(changed, 'answer')} new or corrected; {id} has {counted(controls, 'control question')}."
-    return Said({"changed": changed, "controls": controls}, sentence)
+    return Said({**asdict(added), "read": notes}, sentence)
 
 
 def _read_features(path: str, task_column: str | None = None) -> Features:
@@ -298,37 +287,25 @@ def _read_features(path: str, task_column: str | None = None) -> Features:
     return read_features(path, task=task_column or "task")
 
 
-def _add_features(
-    service: CampaignService, id: str, read: Features, replace: bool = False
-) -> tuple[dict[str, Any], str]:
-    """What was added, and a sentence about it."""
+def _add_features(service: CampaignService, id: str, read: Features, replace: bool = False) -> Said:
     added = service.add_features(id, read, replace)
     sentence = f"Features of {counted(added.items, 'item')} added; {id} has {added.tasks:,} of these items now."
-    return {**asdict(added), "read": read.sentences()}, sentence
+    return Said({**asdict(added), "read": read.sentences()}, sentence)
 
 
 @verb(settings=setting_flags(changing=True))
 def change(
-    id: Id,
-    paused: Annotated[
-        bool | None,
-        Flag(None, "Hand out no new tasks, or hand them out again.", param_decls=("--pause/--resume",)),
-    ] = None,
-    adjudicate: Annotated[
-        tuple[str, str] | None,
-        Flag(
-            "TASK ANSWER",
-            "Set the answer of a doubtful item: it is final and teaches who is good.",
-        ),
-    ] = None,
-    undo_adjudication: Annotated[
-        str | None, Flag("TASK", "Take such an answer back: the labels decide about it again.")
-    ] = None,
-    accept_clock: Annotated[bool, Flag(None, "Go on by the clock although it is far from the last event.")] = False,
-    owner: Annotated[
-        str | None, Flag("NAME", "Hand it over to an owner; none: administrators alone see it, as at first.")
-    ] = None,
-    db: Db = DB,
+    id: str = ID,
+    paused: bool | None = flag(
+        None, "Hand out no new tasks, or hand them out again.", param_decls=("--pause/--resume",)
+    ),
+    adjudicate: tuple[str, str] | None = flag(
+        "TASK ANSWER", "Set the answer of a doubtful item: it is final and teaches who is good."
+    ),
+    undo_adjudication: str | None = flag("TASK", "Take such an answer back: the labels decide about it again."),
+    accept_clock: bool = switch("Go on by the clock although it is far from the last event."),
+    owner: str | None = flag("NAME", "Hand it over to an owner; none: administrators alone see it, as at first."),
+    db: str = DB,
     **typed: Any,
 ) -> Said:
     """Pause a campaign, resume it, change settings while it runs, or set the answers of doubtful items.
@@ -364,27 +341,26 @@ def change(
     return Said(fields_of(row), f"{sentence}.{said}")
 
 
-Form = Literal["csv", "jsonl", "xlsx"]
-Row = dict[str, Any]
-
-
 @verb()
 def status(
-    id: Annotated[str | None, typer.Argument(metavar="ID", help="The campaign's id. Default: all campaigns.")] = None,
-    db: Db = DB,
-    wait: Annotated[
-        bool, Flag(None, "With an id: work out 'at most' as well, by all labels, in some seconds.")
-    ] = False,
-    capacity: Annotated[bool, Flag(None, "Measure what a process and this database hold, in some seconds.")] = False,
+    id: str | None = argument("ID", "The campaign's id. Default: all campaigns.", None),
+    db: str = DB,
+    wait: bool = switch("With an id: work out 'at most' as well, by all labels, in some seconds."),
+    capacity: bool = switch("Measure what a process and this database hold, in some seconds."),
 ) -> Report | Said:
     """Show the state of all campaigns, or of one with its certificate."""
-    if capacity:
-        if id is not None or wait:
-            raise InputError("--capacity is about a process and its database.", "Leave the id and --wait out.")
-        return _capacity(db)
+    if capacity and (id is not None or wait):
+        raise InputError("--capacity is about a process and its database.", "Leave the id and --wait out.")
     if wait and id is None:
         raise InputError("--wait is for one campaign, and none is named.", "Give its id as well.")
     with service_at(db) as service:
+        if capacity:
+            from nextlabel.application.capacity import capacity as measured
+
+            with working("Measuring"):
+                found = measured(service)
+            told = {**asdict(found), "pairs_per_second": found.pairs_per_second(), "sentences": found.sentences()}
+            return Said(told, text="\n".join([*found.sentences(), ""]))
         if id is not None:
             service.store.row(id)
             with working("Working out the certificate"):
@@ -398,15 +374,6 @@ def status(
     title, header = f"Campaigns in {without_passwords(db)}", ("id", "name", "state", "tasks", "labels", "out")
     fields = {"campaigns": [fields_of(row) for row in rows]}
     return tabled(title, header, cells, f"{counted(len(rows), 'campaign')}.", fields)
-
-
-def _capacity(db: str) -> Said:
-    from nextlabel.application.capacity import capacity
-
-    with service_at(db) as service, working("Measuring"):
-        found = capacity(service)
-    fields = {**asdict(found), "pairs_per_second": found.pairs_per_second(), "sentences": found.sentences()}
-    return Said(fields, text="\n".join([*found.sentences(), ""]))
 
 
 #: Fields of the certificate that the status has.
@@ -436,39 +403,43 @@ def _status(service: CampaignService, id: str, wait: bool) -> Report:
         ["seconds per label", "not known yet" if mu is None else f"{1 / mu:.3g}"],
         ["lease", f"{lease_seconds(row):.0f} s"],
     ]
-    caption = "No tasks yet: nextlabel campaign add."
-    if found is not None:
-        untested = row.config.knows_workers and not row.controls and found.audit is None
-        contradicted = any(one.kind == "truths_contradict" for one in row.rules.noticed)
-        name = "known items right" if contradicted else "agreement now" if untested else "expected now"
-        rows.append([name, f"{found.now:.4f}"])
-        caption = f"Expected {found.now:.2%} of the tasks right if it stopped now, by what was learnt of the workers."
-        if contradicted:
-            caption = found.rests_on
-        if untested and row.kept:
-            caption += (
-                " No truth is known, and on recorded crowds that chose labels agreement was 3 to 11 points above it: "
-            )
-            caption += f"nextlabel campaign audit {id} --audits 60."
-        if found.withheld:
-            rows.append(["at most in the end", found.withheld])
-    if found is not None and found.upper is not None:
-        rows += [["at most in the end", f"{found.upper:.4f}"], ["price of the next label", f"{found.price:.4f}"]]
-        caption = (
-            f"Expected {found.now:.2%} of the tasks right if it stopped now; no way of spending the "
-            f"{counted(row.left + row.reserved, 'label')} left can be expected to get past {found.upper:.2%}."
-        )
-    if row.rules.paused_because:
-        caption = f"{row.rules.paused_because} {caption}"
+    more, caption = ([], "No tasks yet: nextlabel campaign add.") if found is None else _expected(row, found)
+    said = [row.rules.paused_because, caption]
     if promised is not None:
-        caption = " ".join(filter(None, [promised.sentence, promised.next_step, caption]))
+        said = [promised.sentence, promised.next_step, " ".join(filter(None, said))]
     lines = [
         line
         for one in row.rules.noticed
         for line in (one.text, *(f"  {it.replace('_', ' ')}: {_call_for(id, one.worker, it)}" for it in one.actions))
     ]
-    title = f"{row.id} {row.config.name}".strip()
-    return Report(title, [Table(title, ["", ""], rows)], [caption], closing=lines, fields=fields)
+    title, caption = f"{row.id} {row.config.name}".strip(), " ".join(filter(None, said))
+    return Report(title, [Table(title, ["", ""], rows + more)], [caption], closing=lines, fields=fields)
+
+
+def _expected(row: CampaignRow, found: Certificate) -> tuple[list[list[str]], str]:
+    """What the certificate expects, in rows and in a sentence."""
+    untested = row.config.knows_workers and not row.controls and found.audit is None
+    contradicted = any(one.kind == "truths_contradict" for one in row.rules.noticed)
+    name = "known items right" if contradicted else "agreement now" if untested else "expected now"
+    rows = [[name, f"{found.now:.4f}"], *([["at most in the end", found.withheld]] if found.withheld else [])]
+    if found.upper is not None:
+        return [
+            *rows,
+            ["at most in the end", f"{found.upper:.4f}"],
+            ["price of the next label", f"{found.price:.4f}"],
+        ], (
+            f"Expected {found.now:.2%} of the tasks right if it stopped now; no way of spending the "
+            f"{counted(row.left + row.reserved, 'label')} left can be expected to get past {found.upper:.2%}."
+        )
+    caption = f"Expected {found.now:.2%} of the tasks right if it stopped now, by what was learnt of the workers."
+    if contradicted:
+        caption = found.rests_on
+    if untested and row.kept:
+        caption += (
+            " No truth is known, and on recorded crowds that chose labels agreement was 3 to 11 points above it: "
+            f"nextlabel campaign audit {row.id} --audits 60."
+        )
+    return rows, caption
 
 
 def _call_for(id: str, worker: str | None, action: str) -> str:
@@ -480,29 +451,26 @@ def _call_for(id: str, worker: str | None, action: str) -> str:
     return f"nextlabel campaign workers {id} {first} {shlex.quote(worker)}{more}"
 
 
+Form = Literal["csv", "jsonl", "xlsx"]
+#: Columns of a file, and its rows by column.
+Columns = tuple[list[str], Iterator[dict[str, Any]]]
+
+
 @verb()
 def export(
     context: typer.Context,
-    id: Id,
-    rows: Annotated[
-        Literal["tasks", "labels", "workers", "profiles", "events", "items"],
-        Flag(
-            None,
-            "What a row is; items are those of pairs, in their order.",
-        ),
-    ] = "tasks",
-    unanswered: Annotated[bool, Flag(None, "also leases without an answer.", needs="--rows labels")] = False,
-    dropped: Annotated[bool, Flag(None, "also labels that were dropped.", needs="--rows labels")] = False,
-    after: Annotated[
-        int, whole("SEQ", 0, "0", "only events after the one with this number.", needs="--rows events")
-    ] = 0,
-    limit: Annotated[
-        int | None, whole("N", 1, "1000", "at most this many. Default: all.", needs="--rows events")
-    ] = None,
-    save: Annotated[str | None, Flag("FILE", "Write to this file. Default: stdout.")] = None,
-    format: Annotated[Form, Flag(None, "CSV, one JSON object per row, or Excel.")] = "csv",
-    db: Db = DB,
-    as_json: Json = False,
+    id: str = ID,
+    rows: Literal["tasks", "labels", "workers", "profiles", "events", "items"] = flag(
+        None, "What a row is; items are those of pairs, in their order.", "tasks"
+    ),
+    unanswered: bool = switch("also leases without an answer.", needs="--rows labels"),
+    dropped: bool = switch("also labels that were dropped.", needs="--rows labels"),
+    after: int = whole("SEQ", 0, "0", "only events after the one with this number.", 0, needs="--rows events"),
+    limit: int | None = whole("N", 1, "1000", "at most this many. Default: all.", needs="--rows events"),
+    save: str | None = flag("FILE", "Write to this file. Default: stdout."),
+    format: Form = flag(None, "CSV, one JSON object per row, or Excel.", "csv"),
+    db: str = DB,
+    as_json: bool = JSON,
 ) -> None:
     """Write every task with its label, its probability, its label counts and the event that closed it.
 
@@ -521,30 +489,28 @@ def export(
         from nextlabel.application.worker_reports import COLUMNS, cells
         from nextlabel.campaign.results import GivenLabel
 
-        cost = cost_of(service.store.row(id))
-        if rows == "labels":
-            header = [field.name for field in fields(GivenLabel)]
-            table = _rows(header, service.labels(id, unanswered, dropped))
-        elif rows == "workers":
-            header, reports = list(COLUMNS), service.worker_reports.of(id)
-            table = (dict(zip(header, cells(one), strict=True)) for one in reports)
-        elif rows == "profiles":
-            header, table = ["worker", "truth", "answer", "count"], iter(service.profiles(id))
-        elif rows == "events":
-            header = ["seq", "at", "kind", "data"]
-            table = _rows(header, islice(Campaign(service, id).events(after), limit))
-        elif rows == "items":
-            header, table = ["item", "rank", "score", "sd", "comparisons"], iter(service.order(id)["items"])
-        else:
-            header, table = _results(service, id, "jsonl" if as_json and target is None else format)
-        if target is not None:
-            with whole_file(target) as stream:
-                written = _write(header, table, stream, format)
-        elif as_json:
+        cost, form = cost_of(service.store.row(id)), "jsonl" if as_json and target is None else format
+        tables: dict[str, Callable[[], Columns]] = {
+            "tasks": lambda: _results(service, id, form),
+            "labels": lambda: _columns(
+                [one.name for one in fields(GivenLabel)], service.labels(id, unanswered, dropped)
+            ),
+            "workers": lambda: (
+                list(COLUMNS),
+                (dict(zip(COLUMNS, cells(one), strict=True)) for one in service.worker_reports.of(id)),
+            ),
+            "profiles": lambda: (["worker", "truth", "answer", "count"], iter(service.profiles(id))),
+            "events": lambda: _columns(
+                ["seq", "at", "kind", "data"], islice(Campaign(service, id).events(after), limit)
+            ),
+            "items": lambda: (["item", "rank", "score", "sd", "comparisons"], iter(service.order(id)["items"])),
+        }
+        header, table = tables[rows]()
+        if as_json and target is None:
             print_json({rows: list(table)})
             return
-        else:
-            written = _write(header, table, sys.stdout, format)
+        with nullcontext(sys.stdout) if target is None else whole_file(target) as stream:
+            written = _write(header, table, stream, format)
     if as_json:
         print_json({"written": written, "file": save})
     else:
@@ -553,11 +519,11 @@ def export(
         say(f"{what} written{'' if save is None else f' to {save}'}.{said}")
 
 
-def _rows(columns: Sequence[str], given: Iterable[Any]) -> Iterator[Row]:
-    return ({name: getattr(one, name) for name in columns} for one in given)
+def _columns(header: list[str], given: Iterable[Any]) -> Columns:
+    return header, ({name: getattr(one, name) for name in header} for one in given)
 
 
-def _results(service: CampaignService, id: str, form: Form) -> tuple[list[str], Iterator[Row]]:
+def _results(service: CampaignService, id: str, form: str) -> Columns:
     """The columns of a file, and one object per task; its payload last, in CSV the columns that it came with."""
     from nextlabel.application.frames import ResultTable, result_table
 
@@ -570,52 +536,47 @@ def _results(service: CampaignService, id: str, form: Form) -> tuple[list[str], 
     return table.header, rows
 
 
-def _write(header: Sequence[str], rows: Iterable[Row], stream: IO[str], form: Form) -> int:
+def _write(header: list[str], rows: Iterable[dict[str, Any]], stream: IO[str], form: Form) -> int:
     """Write all rows; return how many."""
     written = 0
+
+    def counted_rows() -> Iterator[dict[str, Any]]:
+        nonlocal written
+        for row in rows:
+            written += 1
+            yield row
+
+    cells = chain([header], ([_cell(row[name]) for name in header] for row in counted_rows()))
     if form == "xlsx":
-        table = [
-            [json.dumps(row[name]) if isinstance(row[name], dict) else row[name] for name in header] for row in rows
-        ]
-        write_workbook(cast("TextIO", stream).buffer, [header, *table])
-        return len(table)
-    if form == "csv":
-        stream.write(export_text([header]))
-    for row in rows:
-        cells = [json.dumps(row[name]) if isinstance(row[name], dict) else row[name] for name in header]
-        stream.write(export_text([cells]) if form == "csv" else json.dumps(row) + "\n")
-        written += 1
+        write_workbook(cast("TextIO", stream).buffer, cells)
+    elif form == "csv":
+        stream.writelines(export_text([line]) for line in cells)
+    else:
+        stream.writelines(json.dumps(row) + "\n" for row in counted_rows())
     return written
+
+
+def _cell(value: Any) -> Any:
+    return json.dumps(value) if isinstance(value, dict) else value
 
 
 @verb()
 def audit(
-    id: Id,
-    audits: Annotated[
-        str | None,
-        Flag(
-            "K",
-            "Draw so many more items at random for the expert; with --freeze several for several looks: 80,150,250.",
-        ),
-    ] = None,
-    seed: Annotated[int, whole("S", 0, "0", SEED_HELP, needs="--audits")] = 0,
-    save: Annotated[
-        str | None, Flag("FILE", "Write the drawn items for the expert: task, label (to fill in), payload.")
-    ] = None,
-    answers: Annotated[str | None, Flag("FILE", "The expert's answers: task, label.")] = None,
-    link: Annotated[
-        bool, Flag(None, "Make a link by which an expert answers the drawn items, without a token.")
-    ] = False,
-    freeze: Annotated[
-        bool,
-        Flag(None, "For a guarantee: freeze the labels and draw --audits items, or as needed."),
-    ] = False,
-    of: Annotated[str | None, Flag("LABEL", "Speak of the items with this label alone.", needs="--freeze")] = None,
-    next_look: Annotated[bool, Flag(None, "Go on to the next number of audits instead of asking for items.")] = False,
-    reopen: Annotated[bool, Flag(None, "Let labels decide again, which voids the certificate of a guarantee.")] = False,
-    record: Annotated[str | None, Flag("FILE", "Write the guarantee's record, by which anybody can check it.")] = None,
-    public_url: Annotated[str | None, Flag(*PUBLIC_URL, needs="--link")] = None,
-    db: Db = DB,
+    id: str = ID,
+    audits: str | None = flag(
+        "K", "Draw so many more items at random for the expert; with --freeze several for several looks: 80,150,250."
+    ),
+    seed: int = whole("S", 0, "0", SEED_HELP, 0, needs="--audits"),
+    save: str | None = flag("FILE", "Write the drawn items for the expert: task, label (to fill in), payload."),
+    answers: str | None = flag("FILE", "The expert's answers: task, label."),
+    link: bool = switch("Make a link by which an expert answers the drawn items, without a token."),
+    freeze: bool = switch("For a guarantee: freeze the labels and draw --audits items, or as needed."),
+    of: str | None = flag("LABEL", "Speak of the items with this label alone.", needs="--freeze"),
+    next_look: bool = switch("Go on to the next number of audits instead of asking for items."),
+    reopen: bool = switch("Let labels decide again, which voids the certificate of a guarantee."),
+    record: str | None = flag("FILE", "Write the guarantee's record, by which anybody can check it."),
+    public_url: str | None = flag(*PUBLIC_URL, needs="--link"),
+    db: str = DB,
 ) -> Said:
     """Audit the results: an expert's answers to items drawn at random correct the expected accuracy.
 
@@ -627,48 +588,46 @@ def audit(
     planned = parse_counts("--audits", audits)
     if not freeze and planned is not None and len(planned) > 1:
         raise InputError("several looks are planned at the freeze.", "Add --freeze, or give one number.")
-    target = None if save is None else checked_file("--save", save)
+    target, kept = (
+        None if path is None else checked_file(flag, path) for flag, path in (("--save", save), ("--record", record))
+    )
     from nextlabel.files.labels import read_answers
     from nextlabel.model.rewards import Accuracy
 
     found = None if answers is None else read_answers(answers)
-    kept = None if record is None else checked_file("--record", record)
     with service_at(db) as service:
-        row, audited, standing = service.store.row(id), None, None
-        guarantees = service.guarantees
+        row, guarantees, made = service.store.row(id), service.guarantees, dict[str, Any]()
         promised = freeze or reopen or next_look or kept is not None or bool(row.rules.guarantee)
-        if promised:
-            if freeze or (planned is not None and not reopen):
-                guarantees.freeze(id, planned, of)
-            if reopen:
-                guarantees.reopen(id)
-        elif planned is not None:
+        asked = guarantees if promised else service.audits
+        if promised and (freeze or (planned is not None and not reopen)):
+            guarantees.freeze(id, planned, of)
+        elif not promised and planned is not None:
             service.audits.draw(id, planned[0], seed)
+        if reopen:
+            guarantees.reopen(id)
         if found is not None:
-            (guarantees if promised else service.audits).answer(id, found)
+            asked.answer(id, found)
         if next_look:
             guarantees.next_look(id)
         if kept is not None:
             guarantees.record(id).save(kept)
-        items = (guarantees if promised else service.audits).items(id)
-        made = _link(service, id, public_url) if link else {}
+        items = asked.items(id)
+        if link:
+            made = _link(service, id, public_url)
         if target is not None:
-            _write_items(target, [one for one in items if not promised or one.label is None])
+            with whole_file(target) as stream:  # for the expert, who fills in the column label
+                rows = [one for one in items if not promised or one.label is None]
+                lines = [[one.task, one.label, json.dumps(one.payload, ensure_ascii=False)] for one in rows]
+                stream.write(export_text([["task", "label", "payload"], *lines]))
         known = sum(one.label is not None for one in items)
-        if promised:
-            standing = guarantees.status(id)
-        elif known:
-            certificate = service.certificate(id)
-            audited = certificate.audit
+        standing = guarantees.status(id) if promised else None
+        certificate = service.certificate(id) if known and not promised else None
     text = f"{made['link']}\n" if made else ""
-    if made:
-        end = f"nextlabel campaign links {id} --revoke --audit ends it."
-        say(f"warning: {made['warning']}" if made["warning"] else end)
     if standing is not None:
         return Said({**asdict(standing), **made}, standing.sentence, text)
+    audited = None if certificate is None else certificate.audit
     fields = {"drawn": len(items), "answered": known, "audit": None if audited is None else asdict(audited), **made}
-    written = "" if save is None else f"; written to {save}"
-    if audited is not None:
+    if audited is not None and certificate is not None:
         new = row.tasks - row.rules.audit_of
         itself = f" The model itself expects {certificate.now:.1%}." if row.config.reward == Accuracy() else ""
         whole = f"the items but {new:,} that were added since" if new else "all items"
@@ -676,30 +635,22 @@ def audit(
             f"{audited.right} of {audited.audited} audited labels are right: {audited.accuracy:.1%} of {whole}, with a "
             f"95% interval from {audited.low:.1%} to {audited.high:.1%}.{itself}\n"
         )
+    written = "" if save is None else f"; written to {save}"
     return Said(fields, f"{counted(len(items), 'item')} drawn, {known:,} answered{written}.", text)
 
 
-def _write_items(target: Path, items: Iterable[AuditItem]) -> None:
-    """Items for the expert, who fills in the column label."""
-    with whole_file(target) as stream:
-        lines: list[list[Any]] = [["task", "label", "payload"]]
-        lines += [[one.task, one.label, json.dumps(one.payload, ensure_ascii=False)] for one in items]
-        stream.write(export_text(lines))
-
-
 def _link(service: CampaignService, id: str, public_url: str | None) -> dict[str, Any]:
-    """The link for an expert, and a warning about its address if there is one."""
+    """The link for an expert, and a warning about its address if there is one, which is said too."""
     from nextlabel.campaign.known_answers import check_drawn
-    from nextlabel.service.app_state import link_warning
-    from nextlabel.service.links import LinkSigner, link_url
+    from nextlabel.service.links import link_url
 
     row = service.store.row(id)
     if not row.rules.guarantee:
         check_drawn(row)
-    settings = settings_at(service.store, public_url)
-    end = 0 if row.rules.guarantee else len(row.rules.audit)
-    token = LinkSigner.of(service.store, settings.key_file).audit_token(id, end)
-    return {"link": link_url(settings.base_url, token), "warning": link_warning(settings.base_url) or None}
+    signer, settings, warning = links_at(service.store, public_url)
+    token = signer.audit_token(id, 0 if row.rules.guarantee else len(row.rules.audit))
+    say(f"warning: {warning}" if warning else f"nextlabel campaign links {id} --revoke --audit ends it.")
+    return {"link": link_url(settings.base_url, token), "warning": warning or None}
 
 
 #: Workers in the table on the screen.
@@ -711,17 +662,15 @@ ACTS = ("pause, block or drop-labels", lambda typed: typed["action"] in ("pause"
 
 @verb()
 def workers(
-    id: Id,
-    action: Annotated[
-        Action | None,
-        typer.Argument(
-            metavar="[ACTION]",
-            help="pause, block, restore, drop-labels, restore-labels, erase or record. Default: show all workers.",
-        ),
-    ] = None,
-    worker: Annotated[str | None, typer.Argument(metavar="[WORKER]", help="The worker's name.")] = None,
-    reason: Annotated[str, Flag("TEXT", "Why, for the log; the worker does not see it.", needs=ACTS)] = "",
-    db: Db = DB,
+    id: str = ID,
+    action: Action | None = argument(
+        "[ACTION]",
+        "pause, block, restore, drop-labels, restore-labels, erase or record. Default: show all workers.",
+        None,
+    ),
+    worker: str | None = argument("[WORKER]", "The worker's name.", None),
+    reason: str = flag("TEXT", "Why, for the log; the worker does not see it.", "", needs=ACTS),
+    db: str = DB,
 ) -> Said | Report:
     """Show each worker's labels, accuracy, pay and standing, or change how one of them stands.
 
@@ -729,42 +678,36 @@ def workers(
     but stay spent. Erasing takes a person's name, comments, visits and links out for good; record prints all that is
     kept about them.
     """
-    with service_at(db) as service:
-        if action is None:
-            return _show_workers(id, service.worker_reports.of(id), service.worker_reports.learnt(id).agreement)
-        if worker is None:
-            raise InputError(
-                f"nothing says whom to {action}.", f"Give nextlabel campaign workers {id} {action} WORKER."
-            )
-        return _change(service, id, action, worker, reason)
-
-
-def _change(service: CampaignService, id: str, action: Action, worker: str, reason: str) -> Said:
     from nextlabel.campaign.states import STANDINGS, Standing
 
     standings: dict[str, Standing] = {"pause": "paused", "block": "blocked", "restore": "active"}
-    if action in standings:
-        row = service.set_standing(id, worker, standings[action], reason)
-        now = {"worker": worker, "standing": row.standing, "reason": row.reason}
-        return Said(now, f"{worker} is {row.standing}. {STANDINGS[row.standing]}")
-    if action == "drop-labels":
-        many = service.drop_labels(id, worker, reason).changed
-        said = f"{counted(many, 'label')} of {worker} dropped; they stay spent."
-        return Said({"worker": worker, "dropped": many}, said)
-    if action == "record":
-        record = service.worker_reports.record(id, worker)
-        return Said(record, json.dumps(record, indent=2, ensure_ascii=False))
-    if action == "erase":
-        erased = service.erase_worker(id, worker)
-        said = f"{erased.worker} is what the log calls this person now. Backups still have the name."
-        return Said({"worker": erased.worker, "labels": erased.labels}, said)
-    done = service.restore_labels(id, worker)
-    left = f" {counted(done.left, 'label')} found no room." if done.left else ""
-    fields = {"worker": worker, "restored": done.changed, "left": done.left}
-    return Said(fields, f"{counted(done.changed, 'label')} of {worker} restored.{left}")
-
-
-def _show_workers(id: str, reports: list[WorkerReport], alike: Agreement | None) -> Report:
+    with service_at(db) as service:
+        if action is not None and worker is None:
+            raise InputError(
+                f"nothing says whom to {action}.", f"Give nextlabel campaign workers {id} {action} WORKER."
+            )
+        who = str(worker)
+        if action in standings:
+            row = service.set_standing(id, who, standings[action], reason)
+            now = {"worker": who, "standing": row.standing, "reason": row.reason}
+            return Said(now, f"{who} is {row.standing}. {STANDINGS[row.standing]}")
+        if action == "drop-labels":
+            many = service.drop_labels(id, who, reason).changed
+            said = f"{counted(many, 'label')} of {who} dropped; they stay spent."
+            return Said({"worker": who, "dropped": many}, said)
+        if action == "restore-labels":
+            done = service.restore_labels(id, who)
+            left = f" {counted(done.left, 'label')} found no room." if done.left else ""
+            told = {"worker": who, "restored": done.changed, "left": done.left}
+            return Said(told, f"{counted(done.changed, 'label')} of {who} restored.{left}")
+        if action == "record":
+            record = service.worker_reports.record(id, who)
+            return Said(record, json.dumps(record, indent=2, ensure_ascii=False))
+        if action == "erase":
+            erased = service.erase_worker(id, who)
+            said = f"{erased.worker} is what the log calls this person now. Backups still have the name."
+            return Said({"worker": erased.worker, "labels": erased.labels}, said)
+        reports, alike = service.worker_reports.of(id), service.worker_reports.learnt(id).agreement
     rows = [
         [
             one.worker,
@@ -777,8 +720,8 @@ def _show_workers(id: str, reports: list[WorkerReport], alike: Agreement | None)
         ]
         for one in reports[:SHOWN]
     ]
-    many = counted(len(reports), "worker")
-    caption = f"{many}. Accuracy with its 95% interval. All as a file: nextlabel campaign export {id} --rows workers."
+    total = counted(len(reports), "worker")
+    caption = f"{total}. Accuracy with its 95% interval. All as a file: nextlabel campaign export {id} --rows workers."
     caption = " ".join([caption, *([] if alike is None else alike.sentences())])
     head = ["worker", "labels", "accuracy", "agreement", "amount", "standing", "stands out"]
     fields = {"workers": [asdict(one) for one in reports], "agreement": None if alike is None else alike.as_dict()}
@@ -787,26 +730,20 @@ def _show_workers(id: str, reports: list[WorkerReport], alike: Agreement | None)
 
 @verb()
 def links(
-    id: Id,
-    workers: Annotated[list[str] | None, typer.Argument(metavar="WORKERS...", help="The workers' names.")] = None,
-    revoke: Annotated[bool, Flag(None, "End the links of these workers, in running services within seconds.")] = False,
-    join: Annotated[
-        bool,
-        Flag(None, "the link for platforms, and the sessions of all who came by it.", needs="--revoke"),
-    ] = False,
-    audit: Annotated[bool, Flag(None, "the links of experts who answer an audit.", needs="--revoke")] = False,
-    public_url: Annotated[
-        str | None, Flag(*PUBLIC_URL, needs=("links that are made", lambda typed: not typed["revoke"]))
-    ] = None,
-    db: Db = DB,
+    id: str = ID,
+    workers: list[str] | None = argument("WORKERS...", "The workers' names.", None),
+    revoke: bool = switch("End the links of these workers, in running services within seconds."),
+    join: bool = switch("the link for platforms, and the sessions of all who came by it.", needs="--revoke"),
+    audit: bool = switch("the links of experts who answer an audit.", needs="--revoke"),
+    public_url: str | None = flag(*PUBLIC_URL, needs=("links that are made", lambda typed: not typed["revoke"])),
+    db: str = DB,
 ) -> Said:
     """Make a link per worker, and one for platforms such as Prolific; or end links."""
     given = workers or []
     if revoke and not given and not join and not audit:
         raise InputError("nothing says whose links are to end.", "Name workers, or give --join or --audit.")
     with service_at(db) as service:
-        from nextlabel.service.app_state import link_warning
-        from nextlabel.service.links import LinkSigner, link_url, revoke_links
+        from nextlabel.service.links import link_url, revoke_links
 
         service.store.row(id)
         if revoke:
@@ -815,10 +752,9 @@ def links(
             ended = listed([*given, *platform, *experts])
             fields = {"campaign": id, "workers": given, "join": join, "audit": audit}
             return Said(fields, f"Links to {id} are no longer valid for {ended}.")
-        settings = settings_at(service.store, public_url)
-        base, signer = settings.base_url, LinkSigner.of(service.store, settings.key_file)
-        made = {worker: link_url(base, signer.worker_token(id, worker)) for worker in given}
-        address, warning = link_url(base, signer.join_token(id)), link_warning(base)
+        signer, settings, warning = links_at(service.store, public_url)
+        made = {worker: link_url(settings.base_url, signer.worker_token(id, worker)) for worker in given}
+        address = link_url(settings.base_url, signer.join_token(id))
     if warning:
         say(f"warning: {warning}")
     lines = [*(f"{worker}\t{link}\n" for worker, link in made.items()), f"any\t{address}?PROLIFIC_PID=...\n"]
@@ -831,27 +767,20 @@ ADDS = ("add", lambda typed: typed["action"] == "add")
 
 @verb()
 def webhooks(
-    id: Id,
-    action: Annotated[
-        Literal["add", "test", "enable", "remove"] | None,
-        typer.Argument(metavar="[ACTION]", help="add, test, enable or remove. Default: show them."),
-    ] = None,
-    which: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[WHICH]", help="To add: https://..., mailto:... or chat+https://... Else a webhook's id."
-        ),
-    ] = None,
-    types: Annotated[
-        str | None,
-        Flag(
-            "A,B",
-            "With add: what to tell: label.created, task.closed, ... Default: everything; to people little.",
-            needs=ADDS,
-        ),
-    ] = None,
-    from_start: Annotated[bool, Flag(None, "With add: also tell what happened before.", needs=ADDS)] = False,
-    db: Db = DB,
+    id: str = ID,
+    action: Literal["add", "test", "enable", "remove"] | None = argument(
+        "[ACTION]", "add, test, enable or remove. Default: show them.", None
+    ),
+    which: str | None = argument(
+        "[WHICH]", "To add: https://..., mailto:... or chat+https://... Else a webhook's id.", None
+    ),
+    types: str | None = flag(
+        "A,B",
+        "With add: what to tell: label.created, task.closed, ... Default: everything; to people little.",
+        needs=ADDS,
+    ),
+    from_start: bool = switch("With add: also tell what happened before.", needs=ADDS),
+    db: str = DB,
 ) -> Said | Report:
     """Show the addresses that are told what happens in a campaign, or change them.
 
@@ -861,14 +790,30 @@ def webhooks(
     needs_service()
     if action is not None and which is None:
         raise InputError(f"nothing says what to {action}.", "Give the address to add, or the webhook's id.")
-    with opened_store(db) as store:
+    with service_at(db) as service:
         from nextlabel.application.webhooks import Webhooks
+        from nextlabel.service.settings import ServiceSettings
+        from nextlabel.service.webhooks import WebhookSender, checked_address, send_trial
 
+        store, settings = service.store, ServiceSettings()
         hooks, name = Webhooks(store), str(which)
         if action == "add":
-            return _add(hooks, store, id, name, None if types is None else names_of(types), from_start)
+            told = None if types is None else names_of(types)
+            made = hooks.add(id, checked_address(name, settings), told, from_start)
+            secret = WebhookSender(store, settings).secret_of(made)
+            shown = " Its secret, shown this once:" if secret else ""
+            say(f"Webhook {made.id} tells {made.url}: {', '.join(made.types)}.{shown}")
+            return Said({**_fields(made), "secret": secret}, text=f"{secret or made.id}\n")
         if action == "test":
-            return _test(hooks, store, id, name)
+            from anyio.from_thread import start_blocking_portal
+
+            tested = hooks.get(id, name)
+            with start_blocking_portal() as portal:
+                reply = portal.call(send_trial, store, settings, tested, hooks.trial(tested))
+            said = f"acknowledge{'d' if reply.ok else ''} the message: {reply.said}."
+            if not reply.ok:
+                raise UnavailableError(f"{tested.url} did not {said}", "See the receiver's log.")
+            return Said({"ok": reply.ok, "said": reply.said}, f"{tested.url} {said}")
         if action == "enable":
             enabled = hooks.enable(id, name)
             sentence = f"Webhook {which} goes on after event {enabled.position:,}, as soon as a service runs."
@@ -882,34 +827,6 @@ def webhooks(
     caption = " ".join([f"{counted(len(found), 'webhook')}.", *broken])
     header = ("id", "address", "state", "told", "up to event", "last reply")
     return tabled(f"Webhooks of {id}", header, cells, caption, {"webhooks": [_fields(one) for one in found]})
-
-
-def _add(hooks: Webhooks, store: SqlStore, id: str, url: str, types: list[str] | None, from_start: bool) -> Said:
-    from nextlabel.service.settings import ServiceSettings
-    from nextlabel.service.webhooks import WebhookSender, checked_address
-
-    settings = ServiceSettings()
-    made = hooks.add(id, checked_address(url, settings), types, from_start)
-    secret = WebhookSender(store, settings).secret_of(made)
-    shown = " Its secret, shown this once:" if secret else ""
-    say(f"Webhook {made.id} tells {made.url}: {', '.join(made.types)}.{shown}")
-    return Said({**_fields(made), "secret": secret}, text=f"{secret or made.id}\n")
-
-
-def _test(hooks: Webhooks, store: SqlStore, id: str, webhook: str) -> Said:
-    from anyio.from_thread import start_blocking_portal
-
-    from nextlabel.service.settings import ServiceSettings
-    from nextlabel.service.webhooks import send_trial
-
-    tested = hooks.get(id, webhook)
-    with start_blocking_portal() as portal:
-        reply = portal.call(send_trial, store, ServiceSettings(), tested, hooks.trial(tested))
-    if not reply.ok:
-        raise UnavailableError(
-            f"{tested.url} did not acknowledge the message: {reply.said}.", "See the receiver's log."
-        )
-    return Said({"ok": reply.ok, "said": reply.said}, f"{tested.url} acknowledged the message: {reply.said}.")
 
 
 def _fields(webhook: Webhook) -> dict[str, Any]:
@@ -926,34 +843,30 @@ NOUNS = {
 
 @verb()
 def delete(
-    id: Id,
-    yes: Annotated[bool, Flag(None, "Do not ask.")] = False,
-    db: Db = DB,
+    id: str = ID,
+    yes: bool = switch("Do not ask."),
+    db: str = DB,
 ) -> Said:
     """Delete a campaign with its tasks, labels, log and links, for good. Export first what you want to keep."""
     with service_at(db) as service:
         row = service.store.row(id)
-        if not yes:
-            _ask(id, f"{counted(row.tasks, 'task')} and {counted(row.kept, 'label')}")
+        what = f"{counted(row.tasks, 'task')} and {counted(row.kept, 'label')}"
+        if not yes and not sys.stdin.isatty():
+            raise InputError(f"nobody can be asked whether {id} with {what} is to be deleted.", "Give --yes if it is.")
+        asked = f"Delete {id} with {what} for good? Type its id"
+        typed = id if yes else typer.prompt(asked, default="", show_default=False, err=True)
+        if typed.strip() != id:
+            raise InputError(f"{typed[:60]!r} is not the id of the campaign: nothing was deleted.", "Type its id.")
         with working("Deleting") as progress:
             removed = service.delete(id, progress)
     return Said({"id": id, "deleted": True, "rows_removed": removed}, f"{id} is deleted.")
 
 
-def _ask(id: str, what: str) -> None:
-    """Have the id typed in again."""
-    if not sys.stdin.isatty():
-        raise InputError(f"nobody can be asked whether {id} with {what} is to be deleted.", "Give --yes if it is.")
-    typed = typer.prompt(f"Delete {id} with {what} for good? Type its id", default="", show_default=False, err=True)
-    if typed.strip() != id:
-        raise InputError(f"{typed[:60]!r} is not the id of the campaign: nothing was deleted.", "Type its id.")
-
-
 @verb()
 def verify(
-    id: Id,
-    repair: Annotated[bool, Flag(None, "Write anew whatever does not follow from the log.")] = False,
-    db: Db = DB,
+    id: str = ID,
+    repair: bool = switch("Write anew whatever does not follow from the log."),
+    db: str = DB,
 ) -> Said:
     """Replay the log beside the campaign, and report what does not follow from it.
 
@@ -964,15 +877,13 @@ def verify(
             found = service.verify(id, repair, progress)
         row = service.store.row(id)
     fields = {**fields_of(row), "events": found.events, "unchanged": found.right, "differing": found.differing}
-    sentence = f"{id}: {counted(found.events, 'event')} replayed. {_finding(found.differing, repair)}"
+    other = [counted(many, *NOUNS.get(table, ("row", "rows"))) for table, many in found.differing.items()]
+    finding = "Every row follows from them."
+    if other:
+        done = "All of it was rebuilt" if repair else "Nothing was written"
+        finding = f"Not following from them: {', '.join(other)}. {done}."
+    sentence = f"{id}: {counted(found.events, 'event')} replayed. {finding}"
     return Said(fields, sentence, code=0 if repair or found.right else 1)
-
-
-def _finding(differing: dict[str, int], repair: bool) -> str:
-    if not differing:
-        return "Every row follows from them."
-    rows = ", ".join(counted(number, *NOUNS.get(table, ("row", "rows"))) for table, number in differing.items())
-    return f"Not following from them: {rows}. {'All of it was rebuilt' if repair else 'Nothing was written'}."
 
 
 app = typer.Typer(help="Create, watch and steer live campaigns.", no_args_is_help=True)

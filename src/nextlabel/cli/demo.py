@@ -5,11 +5,10 @@ from __future__ import annotations
 import time
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from nextlabel.cli.options import Flag, Json, Seed, positive, verb, whole
+from nextlabel.cli.options import JSON, SEED, flag, positive, switch, verb, whole
 from nextlabel.cli.output import check_outputs, deliver, say, working
 from nextlabel.cli.serve import check_port, needs_service
 from nextlabel.prose import counted
@@ -20,13 +19,13 @@ FOLDER = "nextlabel-demo"
 @verb()
 def demo(
     context: typer.Context,
-    tasks: Annotated[int, whole("K", 10, "300", "Number of tasks, sample items.")] = 300,
-    labels_per_task: Annotated[float, positive("X", "3", "The budget, as labels per task.")] = 3.0,
-    port: Annotated[int, whole("N", 1, "8765", "Port to listen on.")] = 8765,
-    out: Annotated[str, Flag("DIR", "Write database, results and figure to this folder.")] = FOLDER,
-    keep_serving: Annotated[bool, Flag(None, "Keep the service running at the end.")] = False,
-    seed: Seed = 0,
-    as_json: Json = False,
+    tasks: int = whole("K", 10, "300", "Number of tasks, sample items.", default=300),
+    labels_per_task: float = positive("X", "3", "The budget, as labels per task.", default=3.0),
+    port: int = whole("N", 1, "8765", "Port to listen on.", default=8765),
+    out: str = flag("DIR", "Write database, results and figure to this folder.", FOLDER),
+    keep_serving: bool = switch("Keep the service running at the end."),
+    seed: int = SEED,
+    as_json: bool = JSON,
 ) -> None:
     """Run a whole campaign here: sample items, the real service, a simulated crowd over HTTP, the certificate."""
     begun = time.perf_counter()

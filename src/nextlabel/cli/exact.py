@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
 from nextlabel.cli.numbers import numbers_report
-from nextlabel.cli.options import Flag, refuse_idle, verb
+from nextlabel.cli.options import flag, refuse_idle, verb
 from nextlabel.cli.output import tabled, working
 from nextlabel.cli.problem_options import ProblemFlags, counts_tasks, describe, net, problem_fields
 from nextlabel.errors import InputError
@@ -24,17 +24,12 @@ if TYPE_CHECKING:
 def exact(
     flags: ProblemFlags,
     context: typer.Context,
-    policy: Annotated[
-        str | None,
-        Flag(
-            "NAME",
-            "Also evaluate a policy exactly, such as index or your own as module:Class, and show the upper bound.",
-        ),
-    ] = None,
-    ties: Annotated[
-        Literal["random", "groups", "first"] | None,
-        Flag(None, "which of several tasks tied in the index is taken. Default: random.", needs="--policy"),
-    ] = None,
+    policy: str | None = flag(
+        "NAME", "Also evaluate a policy exactly, such as index or your own as module:Class, and show the upper bound."
+    ),
+    ties: Literal["random", "groups", "first"] | None = flag(
+        None, "which of several tasks tied in the index is taken. Default: random.", needs="--policy"
+    ),
 ) -> Report:
     """The exact optimum of a small problem; a problem that is too large is refused with its number of states."""
     numbers = flags.read_numbers()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -20,58 +20,37 @@ if TYPE_CHECKING:
 @opt.verb(page=True)
 def guarantee(
     context: typer.Context,
-    results: Annotated[
-        str,
-        typer.Argument(
-            metavar="RESULTS",
-            help="One row per item: task, label, probability; as campaign export and workers --save write it, or a "
-            "model's labels with their probabilities.",
-        ),
-    ],
-    at_most_wrong: Annotated[str, opt.Flag("EPS", "Largest share of wrong labels. Default: 0.05.")] = "0.05",
-    sure: Annotated[str, opt.Flag("P", "Chance that the statement holds. Default: 0.95.")] = "0.95",
-    audits: Annotated[
-        str | None,
-        opt.Flag(
-            "K",
-            "Items to draw for the expert, or several for several looks: 80,150,250. Left out, K is "
-            "chosen from the probabilities alone.",
-        ),
-    ] = None,
-    draw: Annotated[
-        str | None,
-        opt.Flag("FILE", "Write the items for the expert: CSV with a column task, or .json for Label Studio."),
-    ] = None,
-    answers: Annotated[str | None, opt.Flag("FILE", "All answers of the expert so far: task, label.")] = None,
-    worker_labels: Annotated[
-        str | None,
-        opt.Flag(
-            "FILE",
-            "The workers' labels: task, worker, label. The expert's answers then teach who is good.",
-        ),
-    ] = None,
-    known: Annotated[
-        str | None,
-        opt.Flag("FILE", "Truths known before the draw: task, label. They teach and are not drawn."),
-    ] = None,
-    of: Annotated[str | None, opt.Flag("LABEL", "Speak of the items with this label alone.")] = None,
-    expert_wrong: Annotated[
-        str, opt.Flag("Q", "Share of the items on which the expert may be wrong. Default: 0.")
-    ] = "0",
-    next_look: Annotated[
-        bool, opt.Flag(None, "Go on to the next number of audits instead of asking for items.")
-    ] = False,
-    record: Annotated[
-        str | None,
-        opt.Flag("FILE", "Where draw and answers are kept. Default: RESULTS with the ending .guarantee.json."),
-    ] = None,
-    items: Annotated[
-        str | None, opt.Flag("FILE", "What the expert reads: columns of this table go along with the draw.")
-    ] = None,
-    seed: Annotated[int | None, opt.whole("S", 0, "0", "For tests: draw by this seed, which marks the record.")] = None,
-    save: Annotated[str | None, opt.Flag("FILE", "Write every item with its final label to this CSV file.")] = None,
-    task_column: opt.TaskColumn = "task",
-    label_column: opt.LabelColumn = "label",
+    results: str = opt.argument(
+        "RESULTS",
+        "One row per item: task, label, probability; as campaign export and workers --save write it, or a "
+        "model's labels with their probabilities.",
+    ),
+    at_most_wrong: str = opt.flag("EPS", "Largest share of wrong labels. Default: 0.05.", "0.05"),
+    sure: str = opt.flag("P", "Chance that the statement holds. Default: 0.95.", "0.95"),
+    audits: str | None = opt.flag(
+        "K",
+        "Items to draw for the expert, or several for several looks: 80,150,250. Left out, K is "
+        "chosen from the probabilities alone.",
+    ),
+    draw: str | None = opt.flag(
+        "FILE", "Write the items for the expert: CSV with a column task, or .json for Label Studio."
+    ),
+    answers: str | None = opt.flag("FILE", "All answers of the expert so far: task, label."),
+    worker_labels: str | None = opt.flag(
+        "FILE", "The workers' labels: task, worker, label. The expert's answers then teach who is good."
+    ),
+    known: str | None = opt.flag("FILE", "Truths known before the draw: task, label. They teach and are not drawn."),
+    of: str | None = opt.flag("LABEL", "Speak of the items with this label alone."),
+    expert_wrong: str = opt.flag("Q", "Share of the items on which the expert may be wrong. Default: 0.", "0"),
+    next_look: bool = opt.switch("Go on to the next number of audits instead of asking for items."),
+    record: str | None = opt.flag(
+        "FILE", "Where draw and answers are kept. Default: RESULTS with the ending .guarantee.json."
+    ),
+    items: str | None = opt.flag("FILE", "What the expert reads: columns of this table go along with the draw."),
+    seed: int | None = opt.whole("S", 0, "0", "For tests: draw by this seed, which marks the record."),
+    save: str | None = opt.flag("FILE", "Write every item with its final label to this CSV file."),
+    task_column: str = opt.TASK_COLUMN,
+    label_column: str = opt.LABEL_COLUMN,
 ) -> Report:
     """Say that at most 5% of the labels are wrong, 95% sure, by an expert's answers on a random draw.
 

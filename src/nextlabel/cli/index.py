@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import time
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from nextlabel.cli.options import Cap, Flag, Flight, parse_number, verb, whole
+from nextlabel.cli.options import CAP, FLIGHT, flag, parse_number, switch, verb, whole
 from nextlabel.cli.output import checked_file, say, tabled, working
 from nextlabel.cli.problem_options import ProblemFlags, describe, problem_fields
 from nextlabel.errors import InputError, ProblemError
@@ -40,23 +40,20 @@ DEFAULT_STATES = (
 @verb()
 def index(
     flags: ProblemFlags,
-    state: Annotated[
-        list[str] | None,
-        Flag(
-            "A,B,W",
-            "A ones and B zeros seen, W labels in flight; repeatable. With more than two answers: the "
-            "labels of answer 0, 1, 2, ..., then W.",
-        ),
-    ] = None,
-    left: Annotated[int | None, whole("N", 1, "6", "Arrivals left. Default: the budget.")] = None,
-    time_left: Annotated[str | None, Flag("T", "With --horizon: time left. Default: the horizon.")] = None,
-    task_class: Annotated[
-        int, whole("C", 0, "1", "The class of tasks in the file, counted from 0.", param_decls=("--class",))
-    ] = 0,
-    cap: Cap = None,
-    flight: Flight = None,
-    check: Annotated[bool, Flag(None, "Also check that the problem is indexable.")] = False,
-    save: Annotated[str | None, Flag("FILE", "Save the whole table to this file.")] = None,
+    state: list[str] | None = flag(
+        "A,B,W",
+        "A ones and B zeros seen, W labels in flight; repeatable. With more than two answers: the "
+        "labels of answer 0, 1, 2, ..., then W.",
+    ),
+    left: int | None = whole("N", 1, "6", "Arrivals left. Default: the budget."),
+    time_left: str | None = flag("T", "With --horizon: time left. Default: the horizon."),
+    task_class: int = whole(
+        "C", 0, "1", "The class of tasks in the file, counted from 0.", param_decls=("--class",), default=0
+    ),
+    cap: int | None = CAP,
+    flight: int | None = FLIGHT,
+    check: bool = switch("Also check that the problem is indexable."),
+    save: str | None = flag("FILE", "Save the whole table to this file."),
 ) -> Report:
     """The index of task states: the greatest price at which one more label is worth buying."""
     problem, read = flags.read_all()

@@ -4,13 +4,25 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from nextlabel.campaign.declaration import declared
 from nextlabel.cli.database import names_of, service_at
-from nextlabel.cli.options import DB, Db, Flag, Host, LogLevel, Port, PublicUrl, number, positive, verb, whole
+from nextlabel.cli.options import (
+    DB,
+    HOST,
+    LOG_LEVEL,
+    PORT,
+    PUBLIC_URL,
+    LogLevel,
+    flag,
+    number,
+    positive,
+    verb,
+    whole,
+)
 from nextlabel.cli.output import Said, say
 from nextlabel.cli.serve import check_port, needs_service, show_token
 from nextlabel.errors import InputError, NotFoundError
@@ -19,48 +31,35 @@ from nextlabel.prose import counted, listed
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
-    from nextlabel.integrations.label_studio.api import LabelStudio
-    from nextlabel.integrations.label_studio.bridge import Bridge
-
 app = typer.Typer(help="Campaigns whose people label in Label Studio.")
-Url = Annotated[str, Flag("URL", "The address of Label Studio, e.g. http://localhost:8080.")]
-
-Token = Annotated[
-    str,
-    Flag("TOKEN", "A token of Label Studio: a personal access token or a legacy one.", envvar="LABEL_STUDIO_API_KEY"),
-]  # fmt: skip
-Project = Annotated[int, whole("N", 1, "3", "The project's number, which its address shows.")]
-
-Control = Annotated[
-    str | None,
-    Flag(
-        "NAME",
-        "The Choices that are the labels. Default: the only ones that the project has.",
-    ),
-]
+URL = flag("URL", "The address of Label Studio, e.g. http://localhost:8080.", ...)
+TOKEN = flag(
+    "TOKEN", "A token of Label Studio: a personal access token or a legacy one.", "", envvar="LABEL_STUDIO_API_KEY"
+)
+PROJECT = whole("N", 1, "3", "The project's number, which its address shows.", ...)
+CONTROL = flag("NAME", "The Choices that are the labels. Default: the only ones that the project has.")
 
 
 @app.command()
 @verb()
 def connect(
-    url: Url,
-    project: Project,
-    token: Token = "",
-    budget: Annotated[int | None, number("U", str(declared("budget").description), "1200")] = None,
-    control: Control = None,
-    annotators: Annotated[
-        str | None,
-        Flag("A,B", "E-mail addresses of those who get tasks. Default: everybody in the organisation."),
-    ] = None,
-    policy: Annotated[str | None, Flag("NAME", str(declared("policy").description))] = None,
-    lease_seconds: Annotated[float | None, number("S", str(declared("lease_seconds").description))] = None,
-    campaign: Annotated[str | None, Flag("ID", "The id of the new campaign. Default: label_studio_N.")] = None,
-    every: Annotated[float, positive("S", "5", "Seconds between two readings of what has changed.")] = 5.0,
-    db: Db = DB,
-    host: Host = None,
-    port: Port = None,
-    public_url: PublicUrl = None,
-    log_level: LogLevel = None,
+    url: str = URL,
+    project: int = PROJECT,
+    token: str = TOKEN,
+    budget: int | None = number("U", str(declared("budget").description), "1200"),
+    control: str | None = CONTROL,
+    annotators: str | None = flag(
+        "A,B", "E-mail addresses of those who get tasks. Default: everybody in the organisation."
+    ),
+    policy: str | None = flag("NAME", str(declared("policy").description)),
+    lease_seconds: float | None = number("S", str(declared("lease_seconds").description)),
+    campaign: str | None = flag("ID", "The id of the new campaign. Default: label_studio_N."),
+    every: float = positive("S", "5", "Seconds between two readings of what has changed.", default=5.0),
+    db: str = DB,
+    host: str | None = HOST,
+    port: int | None = PORT,
+    public_url: str | None = flag(*PUBLIC_URL),
+    log_level: LogLevel | None = LOG_LEVEL,
 ) -> None:
     """Give the annotators of a Label Studio project their next tasks, and take their labels in, until Ctrl-C.
 
@@ -72,6 +71,7 @@ def connect(
     from nextlabel.integrations.label_studio.bridge import control_of
     from nextlabel.integrations.label_studio.connection import (
         Wishes,
+        campaign_of_project,
         connect,
         mount_webhook,
         read_project,
@@ -100,49 +100,38 @@ def connect(
         bridge.reconcile()
         secret = register_webhook(bridge, settings.base_url, settings.key_file)
         mount_webhook(app, bridge, secret, every)
-        _say_connected(bridge, settings.base_url)
+        row = bridge.service.store.row(bridge.campaign)
+        say(
+            f"Project {bridge.project} at {bridge.studio.url} is campaign {row.id}: {counted(row.tasks, 'task')}, "
+            f"labels {listed(row.config.labels)}, {row.spent:,} of {row.budget:,} labels spent."
+        )
+        say(f"Dashboard: {settings.base_url}. Ctrl-C ends the connection, and nothing is lost.")
+        say("Each annotator labels at a link of their own (not by Label Studio's button Label All Tasks):")
+        for annotator in bridge.annotators.all:
+            say(f"  {annotator.worker}  {bridge.annotators.link(annotator.user)}")
 
     with LabelStudio(url, token) as studio, suppress(KeyboardInterrupt):
         control_of(read_project(studio, project), control)  # refused before a database is made
         if budget is None:
-            _check_connected(studio, project, db)
+            try:
+                with service_at(db) as service:
+                    campaign_of_project(studio, project, service)
+            except NotFoundError:
+                raise InputError(
+                    "the campaign has no budget.", "Give --budget, the number of labels that may be bought."
+                ) from None
         run(settings, db, pages=pages, show_token=show_token)
     say("nextlabel label-studio connect ended; connect again to go on.")
-
-
-def _check_connected(studio: LabelStudio, project: int, db: str) -> None:
-    """Refuse a new campaign without a budget, before a database is made."""
-    from nextlabel.integrations.label_studio.connection import campaign_of_project
-
-    try:
-        with service_at(db) as service:
-            campaign_of_project(studio, project, service)
-    except NotFoundError:
-        raise InputError(
-            "the campaign has no budget.", "Give --budget, the number of labels that may be bought."
-        ) from None
-
-
-def _say_connected(bridge: Bridge, address: str) -> None:
-    row = bridge.service.store.row(bridge.campaign)
-    say(
-        f"Project {bridge.project} at {bridge.studio.url} is campaign {row.id}: {counted(row.tasks, 'task')}, labels "
-        f"{listed(row.config.labels)}, {row.spent:,} of {row.budget:,} labels spent."
-    )
-    say(f"Dashboard: {address}. Ctrl-C ends the connection, and nothing is lost.")
-    say("Each annotator labels at a link of their own (not by Label Studio's button Label All Tasks):")
-    for annotator in bridge.annotators.all:
-        say(f"  {annotator.worker}  {bridge.annotators.link(annotator.user)}")
 
 
 @app.command("push")
 @verb()
 def push_results(
-    url: Url,
-    project: Project,
-    token: Token = "",
-    control: Control = None,
-    db: Db = DB,
+    url: str = URL,
+    project: int = PROJECT,
+    token: str = TOKEN,
+    control: str | None = CONTROL,
+    db: str = DB,
 ) -> Said:
     """Write the results into Label Studio as predictions with a score; the same again changes nothing.
 

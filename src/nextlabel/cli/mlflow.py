@@ -5,10 +5,9 @@ from __future__ import annotations
 import time
 from contextlib import suppress
 from dataclasses import asdict
-from typing import Annotated
 
-from nextlabel.cli.database import Id, service_at
-from nextlabel.cli.options import DB, Db, Flag, positive, verb
+from nextlabel.cli.database import ID, service_at
+from nextlabel.cli.options import DB, flag, positive, verb
 from nextlabel.cli.output import Said, say, working
 from nextlabel.cli.serve import needs_service
 from nextlabel.errors import UnavailableError
@@ -17,19 +16,15 @@ from nextlabel.prose import counted
 
 @verb()
 def mlflow(
-    id: Id,
-    url: Annotated[str, Flag("URL", "The address of MLflow, e.g. http://localhost:5000.")],
-    experiment: Annotated[str, Flag("NAME", "The experiment whose traces are labelled, or its number.")],
-    assessment: Annotated[str, Flag("NAME", "What the assessments are called. Default: label.")] = "label",
-    every: Annotated[
-        float | None,
-        positive("S", "5", "Seconds between two readings of what has changed. Default: one reading."),
-    ] = None,
-    token: Annotated[
-        str,
-        Flag("TOKEN", "USER:PASSWORD, or a bearer token, if MLflow asks for one.", envvar="MLFLOW_TRACKING_TOKEN"),
-    ] = "",
-    db: Db = DB,
+    id: str = ID,
+    url: str = flag("URL", "The address of MLflow, e.g. http://localhost:5000.", ...),
+    experiment: str = flag("NAME", "The experiment whose traces are labelled, or its number.", ...),
+    assessment: str = flag("NAME", "What the assessments are called. Default: label.", "label"),
+    every: float | None = positive("S", "5", "Seconds between two readings of what has changed. Default: one reading."),
+    token: str = flag(
+        "TOKEN", "USER:PASSWORD, or a bearer token, if MLflow asks for one.", "", envvar="MLFLOW_TRACKING_TOKEN"
+    ),
+    db: str = DB,
 ) -> Said | None:
     """Take the traces of an MLflow experiment in as tasks, and write the campaign's labels back as assessments.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
@@ -26,54 +26,39 @@ if TYPE_CHECKING:
 def plan(
     flags: ProblemFlags,
     context: typer.Context,
-    target: Annotated[float | None, opt.number("P", "Share of tasks to get right, e.g. 0.95.", "0.9")] = None,
-    pilot: Annotated[
-        str | None,
-        opt.Flag("LABELS", "Learn the prior from these labels: CSV, Parquet, Label Studio JSON or campaign:ID."),
-    ] = None,
-    db: opt.Db = opt.DB,
-    method: Annotated[
-        Literal["ml", "moments", "mixture"], opt.Flag(None, "how the prior is learnt.", needs="--pilot")
-    ] = "ml",
-    positive: Annotated[
-        str | None, opt.Flag("LABEL", "The label that counts as 1, if the labels are not 0 and 1.", needs="--pilot")
-    ] = None,
-    replications: Annotated[
-        int | None, opt.whole("N", 2, "200", "Campaigns to simulate. Default: by the tasks.")
-    ] = None,
-    policy: Annotated[
-        Literal["index", "auto"] | None,
-        opt.Flag("NAME", "The policy to simulate, index or auto. Default: auto with --horizon, else index."),
-    ] = None,
-    turn_away: Annotated[bool, opt.Flag(None, "With workers who differ: the policy may turn workers away.")] = False,
-    at_most_wrong: Annotated[
-        str | None,
-        opt.Flag("EPS", "Plan labels with a guarantee: largest share of wrong ones, e.g. 0.05."),
-    ] = None,
-    sure: Annotated[str, opt.Flag("P", "how sure. Default: 0.95.", needs="--at-most-wrong")] = "0.95",
-    expert_cost: Annotated[
-        float, opt.positive("C", "10", "price of an expert's answer, in labels.", needs="--at-most-wrong")
-    ] = 10.0,
-    gold: Annotated[
-        str | None,
-        opt.Flag("FILE", "The truth about some items of the pilot: it says how far labels lead.", needs="--pilot"),
-    ] = None,
-    model_labels: Annotated[
-        str | None,
-        opt.Flag(
-            "FILE",
-            "a model's labels (task, label, probability) to start from instead of workers.",
-            needs="--at-most-wrong",
-        ),
-    ] = None,
-    pay_per_label: Annotated[
-        float | None, opt.positive("P", "0.05", str(declared("pay_per_label").description))
-    ] = None,
-    platform_fee: Annotated[
-        float | None, opt.positive("F", "0.33", str(declared("platform_fee").description), needs="--pay-per-label")
-    ] = None,
-    seed: opt.Seed = 0,
-    jobs: opt.Jobs = opt.JOBS,
+    target: float | None = opt.number("P", "Share of tasks to get right, e.g. 0.95.", "0.9"),
+    pilot: str | None = opt.flag(
+        "LABELS", "Learn the prior from these labels: CSV, Parquet, Label Studio JSON or campaign:ID."
+    ),
+    db: str = opt.DB,
+    method: Literal["ml", "moments", "mixture"] = opt.flag(None, "how the prior is learnt.", "ml", needs="--pilot"),
+    positive: str | None = opt.flag(
+        "LABEL", "The label that counts as 1, if the labels are not 0 and 1.", needs="--pilot"
+    ),
+    replications: int | None = opt.whole("N", 2, "200", "Campaigns to simulate. Default: by the tasks."),
+    policy: Literal["index", "auto"] | None = opt.flag(
+        "NAME", "The policy to simulate, index or auto. Default: auto with --horizon, else index."
+    ),
+    turn_away: bool = opt.switch("With workers who differ: the policy may turn workers away."),
+    at_most_wrong: str | None = opt.flag(
+        "EPS", "Plan labels with a guarantee: largest share of wrong ones, e.g. 0.05."
+    ),
+    sure: str = opt.flag("P", "how sure. Default: 0.95.", "0.95", needs="--at-most-wrong"),
+    expert_cost: float = opt.positive(
+        "C", "10", "price of an expert's answer, in labels.", needs="--at-most-wrong", default=10.0
+    ),
+    gold: str | None = opt.flag(
+        "FILE", "The truth about some items of the pilot: it says how far labels lead.", needs="--pilot"
+    ),
+    model_labels: str | None = opt.flag(
+        "FILE", "a model's labels (task, label, probability) to start from instead of workers.", needs="--at-most-wrong"
+    ),
+    pay_per_label: float | None = opt.positive("P", "0.05", str(declared("pay_per_label").description)),
+    platform_fee: float | None = opt.positive(
+        "F", "0.33", str(declared("platform_fee").description), needs="--pay-per-label"
+    ),
+    seed: int = opt.SEED,
+    jobs: int = opt.JOBS,
 ) -> Report:
     """Plan a campaign: what a budget buys, what a target needs, what the next label is worth.
 

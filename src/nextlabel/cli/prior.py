@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 from time import perf_counter
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
 from nextlabel.cli import options as opt
 from nextlabel.cli.database import LabelFlags
-from nextlabel.cli.options import Flag, given, verb
 from nextlabel.cli.output import command_line, say, say_read, working
 from nextlabel.errors import InputError
 from nextlabel.prose import counted, listed
@@ -26,19 +25,18 @@ if TYPE_CHECKING:
 DIGITS = 6
 
 
-@verb(out=True)
+@opt.verb(out=True)
 def prior(
     context: typer.Context,
-    labels: opt.Labels,
     columns: LabelFlags,
-    method: Annotated[
-        Literal["moments", "ml", "mixture", "all"], Flag(None, "How the prior is learnt; ml: maximum likelihood.")
-    ] = "all",
-    components: Annotated[
-        Literal["auto", "1", "2", "3"],
-        Flag(None, "kinds of tasks in the mixture; auto chooses by the BIC.", needs="--method mixture or all"),
-    ] = "auto",
-    seed: opt.Seed = 0,
+    labels: str = opt.LABELS,
+    method: Literal["moments", "ml", "mixture", "all"] = opt.flag(
+        None, "How the prior is learnt; ml: maximum likelihood.", "all"
+    ),
+    components: Literal["auto", "1", "2", "3"] = opt.flag(
+        None, "kinds of tasks in the mixture; auto chooses by the BIC.", "auto", needs="--method mixture or all"
+    ),
+    seed: int = opt.SEED,
 ) -> Report:
     """Learn a prior from recorded labels, and see how well it fits them."""
     started, begin = datetime.now(UTC), perf_counter()
@@ -47,7 +45,7 @@ def prior(
 
         table = columns.read(labels, context)
         counts = LabelCounts.of_labels(table)
-        if counts.answers != 2 and given(context, "out"):
+        if counts.answers != 2 and opt.given(context, "out"):
             raise InputError(
                 f"the labels of {labels} are {listed(table.labels)}, and the figure of --out has two answers.",
                 "Leave --out out, or name the answer that counts as 1 with --positive; all others then count as 0.",

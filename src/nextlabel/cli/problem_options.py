@@ -9,8 +9,8 @@ allowed.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import make_dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from dataclasses import field, make_dataclass
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from nextlabel.cli.options import Flag, parse_matrix, parse_number, parse_prior, parse_rate, parse_whole
 from nextlabel.cli.output import say, say_read
@@ -106,11 +106,16 @@ def _new_scores(table: Table, given: Given) -> list[Table]:
     return [_scores_of(entry)]
 
 
+def _some(found: list[Table], given: Given, lacks: str, hint: str) -> list[Table]:
+    """Tables that a flag is for, of which there are some."""
+    if not found:
+        raise ProblemError(f"{given.typed} {lacks}.", hint)
+    return found
+
+
 def _scores(table: Table, given: Given) -> list[Table]:
     found = [_scores_of(entry) for entry in table["tasks"] if "scores" in entry]
-    if not found:
-        raise ProblemError(f"{given.typed} needs scores.", "Add --scores FILE.")
-    return found
+    return _some(found, given, "needs scores", "Add --scores FILE.")
 
 
 def _scores_of(entry: Table) -> Table:
@@ -126,33 +131,26 @@ def _known_accuracy(table: Table, given: Given) -> list[Table]:
     for entry in table["tasks"]:
         entry.pop("threshold", None)
         if "scores" not in entry:
-            entry["prior"] = dict(_coin(entry) or {"kind": "one-coin", "probability": 0.5})
+            entry["prior"] = dict(_kind(entry, "prior", "one-coin") or {"kind": "one-coin", "probability": 0.5})
         found.append(_scores_of(entry) if "scores" in entry else entry["prior"])
     return found
 
 
 def _coins(table: Table, given: Given) -> list[Table]:
-    coins = [coin for entry in table["tasks"] if (coin := _coin(entry)) is not None]
-    if not coins:
-        raise ProblemError(f"{given.typed} is for workers of known accuracy.", "Add e.g. --accuracy 0.8.")
-    return coins
+    coins = [coin for entry in table["tasks"] if (coin := _kind(entry, "prior", "one-coin"))]
+    return _some(coins, given, "is for workers of known accuracy", "Add e.g. --accuracy 0.8.")
 
 
-def _coin(entry: Table) -> Table | None:
-    """The prior of an entry, if it describes workers of known accuracy."""
-    prior = entry.get("prior")
-    return prior if isinstance(prior, dict) and prior.get("kind") == "one-coin" else None
+def _kind(entry: Table, key: str, kind: str) -> Table | None:
+    """The prior or the reward of an entry, if it is of that kind."""
+    found = entry.get(key)
+    return found if isinstance(found, dict) and found.get("kind") == kind else None
 
 
 def _utilities(table: Table, given: Given) -> list[Table]:
-    rewards = [entry.get("reward") for entry in table["tasks"]]
-    able = [reward for reward in rewards if isinstance(reward, dict) and reward.get("kind") == "utility"]
-    if not able:
-        raise ProblemError(
-            f"{given.typed} is for a utility matrix.",
-            'Add --utility; "1,0;0,1" is 1 for a right decision and 0 for a wrong one.',
-        )
-    return able
+    able = [reward for entry in table["tasks"] if (reward := _kind(entry, "reward", "utility"))]
+    hint = 'Add --utility; "1,0;0,1" is 1 for a right decision and 0 for a wrong one.'
+    return _some(able, given, "is for a utility matrix", hint)
 
 
 class Entry(Flag):
@@ -167,7 +165,9 @@ class Entry(Flag):
     ) -> None:  # fmt: skip
         super().__init__(metavar, help, rich_help_panel=PANEL)
         self.key, self.places, self.drops = key, places, drops
-        self.parse = parse or (lambda text: parse_number(said or self.words, text, hint, kind))
+        self.parse = parse or (
+            lambda text: parse_number(said or self.flag.strip("-").replace("-", " "), text, hint, kind)
+        )
 
 
 def _correct(text: str) -> Table:
@@ -217,26 +217,33 @@ ENTRIES = {
 _KINDS: Any = {"reward": Literal["accuracy", "squared-error"] | None}
 _Flags = make_dataclass(
     "_Flags",
-    [(name, Annotated[_KINDS.get(name, str | None), one.named(name, None)], None) for name, one in ENTRIES.items()],
+    [
+        (name, _KINDS.get(name, str | None), field(default=None, metadata={"flag": one}))
+        for name, one in ENTRIES.items()
+    ],
 )
 
 
 class ProblemFlags(_Flags):  # type: ignore[misc, valid-type]
     """What the user typed about the problem; None where nothing was typed."""
 
-    @property
-    def question(self) -> dict[str, Any]:
-        """What the problem's file asks for."""
+    def _read(self) -> Table:
+        """The problem's file, empty without one."""
         from nextlabel.model.tables import read_problem_table
 
-        found: dict[str, Any] = {} if self.problem is None else read_problem_table(self.problem).get("question", {})
+        return {} if self.problem is None else read_problem_table(self.problem)
+
+    @property
+    def question(self) -> Table:
+        """What the problem's file asks for."""
+        found: Table = self._read().get("question", {})
         return found
 
-    def _table(self, kind: str) -> dict[str, Any] | None:
+    def _table(self, kind: str) -> Table | None:
         """The file's table if it asks for that; only the budget has a flag then."""
-        from nextlabel.model.tables import asked, read_problem_table
+        from nextlabel.model.tables import asked
 
-        table = {} if self.problem is None else read_problem_table(self.problem)
+        table = self._read()
         if asked(table) != kind:
             return None
         typed = [one.flag for name, one in ENTRIES.items() if name not in ("problem", "budget") and getattr(self, name)]
@@ -263,11 +270,19 @@ class ProblemFlags(_Flags):  # type: ignore[misc, valid-type]
         return Drawn.labels(self.read(), question.get("labels")) if question.get("answer") == "multi" else None
 
     def read_all(self) -> tuple[Problem, list[dict[str, Any]]]:
-        """The checked Problem, and reports on files of scores for ``--json``."""
-        from nextlabel.model.tables import problem_from_table, read_problem_table
+        """The checked Problem, by file and flags together, and reports on files of scores for ``--json``."""
+        from nextlabel.model.tables import problem_from_table
 
-        table = {} if self.problem is None else read_problem_table(self.problem)
-        self.overlay(table)
+        table = self._read()
+        refuse_contradictions(self)
+        table.setdefault("tasks", [])
+        for name, entry in ENTRIES.items():
+            text = None if name == "problem" else getattr(self, name)
+            if text is not None:
+                given = Given(f"{entry.flag} {text}", entry.parse(text), self.problem)
+                for place in [table] if entry.places is None else entry.places(table, given):
+                    place.pop(entry.drops, None)
+                    place[entry.key or name] = dict(given.value) if isinstance(given.value, dict) else given.value
         reports: list[TableSummary] = []
         problem = problem_from_table(table, say, reports)
         return problem, say_read(*reports)
@@ -275,18 +290,6 @@ class ProblemFlags(_Flags):  # type: ignore[misc, valid-type]
     def read(self) -> Problem:
         """The checked Problem."""
         return self.read_all()[0]
-
-    def overlay(self, table: Table) -> None:
-        """Change ``table``, read from a file or empty, into what the file and the flags say together."""
-        refuse_contradictions(self)
-        table.setdefault("tasks", [])
-        typed = {name: getattr(self, name) for name in ENTRIES if name != "problem"}
-        for name, text in [one for one in typed.items() if one[1] is not None]:
-            entry = ENTRIES[name]
-            given = Given(f"{entry.flag} {text}", entry.parse(text), self.problem)
-            for place in [table] if entry.places is None else entry.places(table, given):
-                place.pop(entry.drops, None)
-                place[entry.key or name] = dict(given.value) if isinstance(given.value, dict) else given.value
 
 
 def refuse_contradictions(flags: ProblemFlags) -> None:
@@ -312,19 +315,15 @@ def describe(problem: Problem, pending: str = "wait") -> str:
     if not problem.is_accuracy:
         parts.append(rewards[0] if len(rewards) == 1 else f"{len(rewards)} rewards")
     cost = f" at {problem.label_cost:g} each" if problem.label_cost > 0 else ""
+    rate, end = problem.arrival_rate, "labels in flight at the last arrival dropped"
     if problem.workers:
-        return (
-            f"{counted(problem.tasks, 'task')} ({', '.join(parts)}), {counted(problem.budget, 'label')}{cost}, "
-            f"{counted(len(problem.workers), 'type')} of workers"
-        )
-    rate = problem.arrival_rate
-    arrivals = f"arrival rate {rate:g}" if isinstance(rate, float) else rate.describe()
-    end = "every label awaited" if pending == "wait" else "labels in flight at the last arrival dropped"
-    return (
-        f"{counted(problem.tasks, 'task')} ({', '.join(parts)}), {counted(problem.budget, 'label')}{cost}, "
-        f"{arrivals}, completion rate {problem.completion_rate:g}, "
-        f"{f'horizon {problem.horizon:g}' if problem.finite else end}"
-    )
+        where = f"{counted(len(problem.workers), 'type')} of workers"
+    else:
+        end = f"horizon {problem.horizon:g}" if problem.finite else "every label awaited" if pending == "wait" else end
+        arrivals = f"arrival rate {rate:g}" if isinstance(rate, float) else rate.describe()
+        where = f"{arrivals}, completion rate {problem.completion_rate:g}, {end}"
+    labels = f"{counted(problem.budget, 'label')}{cost}"
+    return f"{counted(problem.tasks, 'task')} ({', '.join(parts)}), {labels}, {where}"
 
 
 def _prior(one: TaskClass) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 @opt.verb(out=True)
 def rates(
     context: typer.Context,
-    labels: opt.Labels,
     columns: TimedLabelFlags,
-    unit: Annotated[Literal["s", "min", "hour", "day"], opt.Flag(None, "The unit of time of the rates.")] = "hour",
-    seed: opt.Seed = 0,
+    labels: str = opt.LABELS,
+    unit: Literal["s", "min", "hour", "day"] = opt.flag(None, "The unit of time of the rates.", "hour"),
+    seed: int = opt.SEED,
 ) -> Report:
     """Estimate the arrival and completion rates, and how well the exponential assumption fits."""
     with working(f"Reading {labels}"):

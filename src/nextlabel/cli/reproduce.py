@@ -5,11 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-import typer
-
-from nextlabel.cli.options import EngineFlags, Flag, Seed, verb, whole
+from nextlabel.cli.options import SEED, EngineFlags, argument, flag, switch, verb, whole
 from nextlabel.cli.output import say, tabled, working
 from nextlabel.errors import InputError
 
@@ -30,42 +28,32 @@ def _study(*names: str) -> tuple[str, Callable[[Mapping[str, Any]], bool]]:
 @verb()
 def reproduce(
     engine: EngineFlags,
-    study: Annotated[
-        Literal[
-            "fig1",
-            "fig2",
-            "delay",
-            "exact",
-            "auto",
-            "growth",
-            "beyond",
-            "indexability",
-            "guarantee",
-            "features",
-            "workers",
-            "all",
-        ],
-        typer.Argument(help="The study to run."),
-    ],
-    data: Annotated[
-        str | None,
-        Flag(
-            "DIR",
-            "For fig2 and workers: the folder with rte/, temp/ and mre/ (labels.csv, gold.csv).",
-            needs=_study(*WITH_DATA, "all"),
-        ),
-    ] = None,
-    quick: Annotated[bool, Flag(None, "Few replications and small problems, for a first look.")] = False,
-    out: Annotated[
-        str,
-        Flag("DIR", "Write tables and figures to this folder, one subfolder per study."),
-    ] = "out",
-    seed: Seed = 0,
-    replications: Annotated[int | None, whole("N", 2, "1000", "Replications. Default: the study's own number.")] = None,
-    tasks: Annotated[
-        int | None,
-        whole("K", 2, "100", "For delay and auto: only this number of tasks.", needs=_study("delay", "auto", "all")),
-    ] = None,
+    study: Literal[
+        "fig1",
+        "fig2",
+        "delay",
+        "exact",
+        "auto",
+        "growth",
+        "beyond",
+        "indexability",
+        "guarantee",
+        "features",
+        "workers",
+        "all",
+    ] = argument("STUDY", "The study to run."),
+    data: str | None = flag(
+        "DIR",
+        "For fig2 and workers: the folder with rte/, temp/ and mre/ (labels.csv, gold.csv).",
+        needs=_study(*WITH_DATA, "all"),
+    ),
+    quick: bool = switch("Few replications and small problems, for a first look."),
+    out: str = flag("DIR", "Write tables and figures to this folder, one subfolder per study.", "out"),
+    seed: int = SEED,
+    replications: int | None = whole("N", 2, "1000", "Replications. Default: the study's own number."),
+    tasks: int | None = whole(
+        "K", 2, "100", "For delay and auto: only this number of tasks.", needs=_study("delay", "auto", "all")
+    ),
 ) -> Report:
     """Run a study again: a figure, a table (CSV) and a manifest for each."""
     where = engine.made()

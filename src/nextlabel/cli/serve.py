@@ -6,9 +6,8 @@ import logging
 import os
 import sys
 from contextlib import suppress
-from typing import Annotated
 
-from nextlabel.cli.options import DB, Db, Flag, Host, LogLevel, Port, PublicUrl, verb, whole
+from nextlabel.cli.options import DB, HOST, LOG_LEVEL, PORT, PUBLIC_URL, LogLevel, flag, switch, verb, whole
 from nextlabel.cli.output import say
 from nextlabel.errors import InputError
 from nextlabel.prose import without_passwords
@@ -16,13 +15,13 @@ from nextlabel.prose import without_passwords
 
 @verb()
 def serve(
-    db: Db = DB,
-    host: Host = None,
-    port: Port = None,
-    processes: Annotated[int | None, whole("N", 1, "4", "Processes that answer requests. Default: 1.")] = None,
-    public_url: PublicUrl = None,
-    open_metrics: Annotated[bool, Flag(None, "Serve metrics without a token.")] = False,
-    log_level: LogLevel = None,
+    db: str = DB,
+    host: str | None = HOST,
+    port: int | None = PORT,
+    processes: int | None = whole("N", 1, "4", "Processes that answer requests. Default: 1."),
+    public_url: str | None = flag(*PUBLIC_URL),
+    open_metrics: bool = switch("Serve metrics without a token."),
+    log_level: LogLevel | None = LOG_LEVEL,
 ) -> None:
     """Run campaigns: HTTP API, workers' page and dashboard. Ctrl-C stops it without losing anything.
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from time import perf_counter
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Literal
 
 import typer
 
 from nextlabel.cli.numbers import numbers_report
-from nextlabel.cli.options import EngineFlags, Flag, Prices, Seed, refuse_idle, verb, whole
+from nextlabel.cli.options import PRICES, SEED, EngineFlags, Prices, flag, refuse_idle, switch, verb, whole
 from nextlabel.cli.output import command_line, say, working
 from nextlabel.cli.problem_options import ProblemFlags, describe, problem_fields
 from nextlabel.errors import InputError
@@ -30,39 +30,24 @@ def simulate(
     flags: ProblemFlags,
     engine: EngineFlags,
     context: typer.Context,
-    policy: Annotated[
-        list[str] | None,
-        Flag(
-            "NAME",
-            "A policy, or your own as module:Class; repeatable. Default: auto, okg, uniform; with "
-            "workers who differ crowd, crowd-uncertainty, uniform.",
-        ),
-    ] = None,
-    replications: Annotated[
-        int | None,
-        whole(
-            "N",
-            1,
-            "1000",
-            "Campaigns simulated per policy. Default: 1000; with workers who differ 20, which take longer.",
-        ),
-    ] = None,
-    seed: Seed = 0,
-    pending: Annotated[
-        Literal["wait", "discard"],
-        Flag(None, "Labels in flight at the last arrival are waited for, or dropped as in the paper."),
-    ] = "wait",
-    prices: Prices = "scalar",
-    most_labels: Annotated[
-        int | None, whole("N", 1, "64", "Labels that one task can get at most. Default: chosen.")
-    ] = None,
-    turn_away: Annotated[bool, Flag(None, "With workers who differ: a policy may give an arrival nothing.")] = False,
-    channels: Annotated[
-        Literal["known", "learnt"] | None,
-        Flag(
-            None, "With workers who differ: policies know the workers, or learn them as labels come in. Default: known."
-        ),
-    ] = None,
+    policy: list[str] | None = flag(
+        "NAME",
+        "A policy, or your own as module:Class; repeatable. Default: auto, okg, uniform; with "
+        "workers who differ crowd, crowd-uncertainty, uniform.",
+    ),
+    replications: int | None = whole(
+        "N", 1, "1000", "Campaigns simulated per policy. Default: 1000; with workers who differ 20, which take longer."
+    ),
+    seed: int = SEED,
+    pending: Literal["wait", "discard"] = flag(
+        None, "Labels in flight at the last arrival are waited for, or dropped as in the paper.", "wait"
+    ),
+    prices: Prices = PRICES,
+    most_labels: int | None = whole("N", 1, "64", "Labels that one task can get at most. Default: chosen."),
+    turn_away: bool = switch("With workers who differ: a policy may give an arrival nothing."),
+    channels: Literal["known", "learnt"] | None = flag(
+        None, "With workers who differ: policies know the workers, or learn them as labels come in. Default: known."
+    ),
 ) -> Report:
     """Compare policies on a problem: means, paired differences, and the gap to the bound."""
     started, begin, where = datetime.now(UTC), perf_counter(), engine.made()

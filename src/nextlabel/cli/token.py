@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Literal
 
 import typer
 
-from nextlabel.cli.database import opened_store
-from nextlabel.cli.options import DB, Db, Flag, verb
+from nextlabel.cli.database import names_of, service_at
+from nextlabel.cli.options import DB, argument, flag, switch, verb
 from nextlabel.cli.output import Said, tabled
 from nextlabel.errors import InputError
 from nextlabel.prose import counted, iso, without_passwords
@@ -29,50 +29,42 @@ ROLE_HELP = (
 @app.command()
 @verb()
 def create(
-    name: Annotated[
-        str, typer.Argument(metavar="NAME", help="Whose token it is, e.g. ann or grafana. Default: administrator.")
-    ] = "administrator",
-    role: Annotated[
-        Literal["administrator", "requester", "auditor", "viewer"] | None,
-        Flag(None, ROLE_HELP),
-    ] = None,
-    owner: Annotated[
-        str | None,
-        Flag("NAME", "Whose campaigns it opens. Default: a requester's own, by the token's name; else all."),
-    ] = None,
-    campaigns: Annotated[str | None, Flag("ID,ID", "The only campaigns that it opens. Default: no limit.")] = None,
-    replace: Annotated[bool, Flag(None, "Replace the token of that name, which stops working.")] = False,
-    db: Db = DB,
+    name: str = argument("NAME", "Whose token it is, e.g. ann or grafana. Default: administrator.", "administrator"),
+    role: Literal["administrator", "requester", "auditor", "viewer"] | None = flag(None, ROLE_HELP),
+    owner: str | None = flag(
+        "NAME", "Whose campaigns it opens. Default: a requester's own, by the token's name; else all."
+    ),
+    campaigns: str | None = flag("ID,ID", "The only campaigns that it opens. Default: no limit."),
+    replace: bool = switch("Replace the token of that name, which stops working."),
+    db: str = DB,
 ) -> Said:
     """Make a token and show it, this once."""
-    with opened_store(db) as store:
+    with service_at(db) as service:
         from nextlabel.service.access import FIRST, create_token
 
         role = role or ("administrator" if name == FIRST else "requester")
-        limits = [] if campaigns is None else [id.strip() for id in campaigns.split(",")]
-        made = create_token(store, name, role, owner, limits, replace)
+        limits = [] if campaigns is None else names_of(campaigns)
+        made = create_token(service.store, name, role, owner, limits, replace)
     return Said({"name": name, "role": role, "token": made}, text=f"{made}\n")
 
 
 @app.command("list")
 @verb()
 def list_tokens(
-    activity: Annotated[
-        bool, Flag(None, "Instead: who changed what over HTTP and in the browser, newest first.")
-    ] = False,
-    db: Db = DB,
+    activity: bool = switch("Instead: who changed what over HTTP and in the browser, newest first."),
+    db: str = DB,
 ) -> Report:
     """Show the names, roles and limits of all tokens, which themselves are not stored; or what was done with them."""
-    with opened_store(db) as store:
+    with service_at(db) as service:
+        access = service.store.access
         if activity:
-            rows = [asdict(one) | {"at": iso(one.at)} for one in store.access.activity("", (), "", MOST_ACTIVITY)]
+            rows = [asdict(one) | {"at": iso(one.at)} for one in access.activity("", (), "", MOST_ACTIVITY)]
             header = ("at", "token", "campaign", "request")
             cells = [[row[name] for name in header] for row in rows]
             return tabled("Who changed what", header, cells, f"{counted(len(rows), 'change')}.", {"activity": rows})
         told = ("name", "role", "owner", "campaigns")
         rows = [
-            {name: getattr(one, name) for name in told} | {"created_at": iso(one.created_at)}
-            for one in store.access.tokens()
+            {name: getattr(one, name) for name in told} | {"created_at": iso(one.created_at)} for one in access.tokens()
         ]
     title, cells = f"Tokens of {without_passwords(db)}", [list(row.values()) for row in rows]
     columns = ("name", "role", "owner", "only", "made")
@@ -82,23 +74,19 @@ def list_tokens(
 @app.command()
 @verb()
 def revoke(
-    name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="The token's name; nextlabel token list shows them.")
-    ] = None,
-    links: Annotated[bool, Flag(None, "Instead of a token: all workers' links and all sessions of browsers.")] = False,
-    db: Db = DB,
+    name: str | None = argument("NAME", "The token's name; nextlabel token list shows them.", None),
+    links: bool = switch("Instead of a token: all workers' links and all sessions of browsers."),
+    db: str = DB,
 ) -> Said:
     """End a token and the sessions of browsers that signed in with it, in running services within seconds."""
     if (name is None) is not links:
         raise InputError("a token's name or --links says what ends.", "Give one of them.")
-    with opened_store(db) as store:
+    with service_at(db) as service:
         from nextlabel.service.access import revoke_token, rotate_secrets
 
-        if name is None:
-            rotate_secrets(store)
-        else:
-            revoke_token(store, name)
-    if name is not None:
-        return Said({"revoked": name}, f"The token {name} is no longer valid.")
+        if name is not None:
+            revoke_token(service.store, name)
+            return Said({"revoked": name}, f"The token {name} is no longer valid.")
+        rotate_secrets(service.store)
     sentence = "All links and sessions have ended. Make links again: nextlabel campaign links. Tokens are as before."
     return Said({"links": True}, sentence)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
@@ -23,44 +23,31 @@ if TYPE_CHECKING:
 @opt.verb(out=True, page=True)
 def workers(
     context: typer.Context,
-    labels: opt.Labels,
     columns: LabelFlags,
-    gold: Annotated[
-        str | None,
-        opt.Flag(
-            "FILE",
-            "The truth about some tasks: task, label. Tasks drawn at random tell how many labels are right.",
-        ),
-    ] = None,
-    answer: opt.AnswerKind = "choice",
-    scale: opt.Scale = None,
-    range_: opt.Range = None,
-    loss: Annotated[
-        Literal["squared", "absolute"] | None,
-        opt.Flag(None, "With --answer rating: what the read-out minimises. Default: squared."),
-    ] = None,
-    top: Annotated[
-        int | None, opt.whole("N", 1, "10", "only who is among the best N matters next.", needs="--answer pair")
-    ] = None,
-    budget: Annotated[
-        int | None,
-        opt.whole("U", 1, "1000", "Also bound what any rule can do with so many more labels of these workers."),
-    ] = None,
-    arrivals: Annotated[
-        int | None,
-        opt.whole(
-            "N",
-            1,
-            "2000",
-            "workers still to come, of whom some may be turned away. Default: as many as labels.",
-            needs="--budget",
-        ),
-    ] = None,
-    seed: Annotated[int, opt.whole("S", 0, "0", opt.SEED_HELP, needs="--budget")] = 0,
-    features: opt.FeaturesFile = None,
-    save: Annotated[
-        str | None, opt.Flag("FILE", "Write every task with its label and probability to this CSV file.")
-    ] = None,
+    labels: str = opt.LABELS,
+    gold: str | None = opt.flag(
+        "FILE", "The truth about some tasks: task, label. Tasks drawn at random tell how many labels are right."
+    ),
+    answer: opt.Answer = opt.ANSWER,
+    scale: str | None = opt.SCALE,
+    range_: str | None = opt.RANGE,
+    loss: Literal["squared", "absolute"] | None = opt.flag(
+        None, "With --answer rating: what the read-out minimises. Default: squared."
+    ),
+    top: int | None = opt.whole("N", 1, "10", "only who is among the best N matters next.", needs="--answer pair"),
+    budget: int | None = opt.whole(
+        "U", 1, "1000", "Also bound what any rule can do with so many more labels of these workers."
+    ),
+    arrivals: int | None = opt.whole(
+        "N",
+        1,
+        "2000",
+        "workers still to come, of whom some may be turned away. Default: as many as labels.",
+        needs="--budget",
+    ),
+    seed: int = opt.whole("S", 0, "0", opt.SEED_HELP, needs="--budget", default=0),
+    features: str | None = opt.FEATURES,
+    save: str | None = opt.flag("FILE", "Write every task with its label and probability to this CSV file."),
 ) -> Report:
     """Learn how good each worker is, without gold, and what the labels of a task say together."""
     begin = perf_counter()

@@ -7,12 +7,12 @@ nothing.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from nextlabel.lazy import lazy_names
 from nextlabel.version import __version__ as __version__
 
-if TYPE_CHECKING:  # for type checkers and editors; tests/test_public_names.py compares it with the table below
+if TYPE_CHECKING:  # what there is, for type checkers, for editors and for ``lazy_names``
     from nextlabel import errors as errors
     from nextlabel import policies as policies
     from nextlabel import priors as priors
@@ -55,66 +55,22 @@ if TYPE_CHECKING:  # for type checkers and editors; tests/test_public_names.py c
 
     rates = estimate_rates
 
-#: The modules that have the names; ``rates`` is called ``estimate_rates`` there.
-_HOMES = {
-    "nextlabel": "errors policies priors results rewards",
-    "nextlabel.backtesting.backtest": "BacktestOptions backtest",
-    "nextlabel.model.beta": "Beta",
-    "nextlabel.application.facade": "Campaign",
-    "nextlabel.client.client": "AsyncClient Client",
-    "nextlabel.crowd.agreement": "agreement",
-    "nextlabel.crowd.audit": "audit",
-    "nextlabel.crowd.guarantee": "guarantee",
-    "nextlabel.crowd.learn": "learn_crowd",
-    "nextlabel.crowd.numbers": "learn_numbers",
-    "nextlabel.files.labels": "read_labels",
-    "nextlabel.model.prior_learning": "compare_priors learn_prior",
-    "nextlabel.model.rates": "rates",
-    "nextlabel.planning.plan": "plan",
-    "nextlabel.policies.exact_value": "policy_value",
-    "nextlabel.model.problem": "PiecewiseRate Problem WorkerType",
-    "nextlabel.model.tasks": "TaskClass read_scores score_classes",
-    "nextlabel.model.tables": "load_problem problem_to_toml",
-    "nextlabel.simulation.crowd_replay": "replay_crowd",
-    "nextlabel.simulation.replay": "CrowdRecord",
-    "nextlabel.simulation.engine": "Engine",
-    "nextlabel.simulation.study": "simulate",
-    "nextlabel.solve.bound": "upper_bound",
-    "nextlabel.solve.crowd.from_labels": "bound_from_labels",
-    "nextlabel.solve.exact": "exact_value",
-    "nextlabel.solve.index": "check_indexability index_table",
-}
-_HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
-
-#: Names that were here in an earlier version, by the namespace that has them now.
-_MOVED = {
-    "priors": "BetaMixture Dirichlet Fact Histogram LogitNormal OneCoin Prior",
-    "rewards": "Accuracy Reward SquaredError Utility",
-    "policies": "ClassView CrowdView IndexPolicy OKG Policy ScoreTables Setting StaticPolicy WorkerPolicy make_policy",
-    "errors": "BusyError ClockError ConflictError FileFormatError GoneError InputError MediaTypeError NextlabelError "
-    "NotAllowedError NotFoundError ProblemError SolverError TablesPendingError TokenError TooLargeError "
-    "TooManyRequestsError UnavailableError",
-    "results": "Added AddedPredictions Audit AuditItem Backtest Bound BoundFromLabels CampaignStatus "
-    "Certificate ChangedLabels CrowdReplayed Event ExactResult IndexTable ItemScores LabelTable LearntCrowd "
-    "LearntPrior LearntWorker Lease NoTask Plan Rates LabelSummary Receipt Result Skipped Study WorkerReport",
-}
+_lazy, _names = lazy_names(__name__)
+#: Where names are that were here in an earlier version, and what some of them are called now.
+_NAMESPACES, _RENAMED = ("priors", "rewards", "policies", "errors", "results"), {
+    "ReadReport": "LabelSummary", "Told": "Receipt",
+}  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        module = _HOME[name]
-        if module == __name__:
-            value = import_module(f"{module}.{name}")
-        else:
-            value = getattr(import_module(module), "estimate_rates" if name == "rates" else name)
-        globals()[name] = value
-        return value
-    now = {"ReadReport": "LabelSummary", "Told": "Receipt"}.get(name, name)
-    for namespace, names in _MOVED.items():
-        if now in names.split():
-            raise AttributeError(f"nl.{name} has moved: it is nl.{namespace}.{now} now.")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name in _names() or name.startswith("_"):
+        return _lazy(name)
+    now = _RENAMED.get(name, name)
+    for namespace in map(_lazy, _NAMESPACES):
+        if str(getattr(getattr(namespace, now, None), "__module__", "")).startswith(__name__):
+            raise AttributeError(f"nl.{name} has moved: it is nl.{namespace.__name__.partition('.')[2]}.{now} now.")
+    return _lazy(name)
 
 
 def __dir__() -> list[str]:
-    return sorted([*_HOME, "__version__"])
+    return [*_names(), "__version__"]

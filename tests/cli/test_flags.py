@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 import typer
+from docs.cli_reference import commands
 
 from nextlabel.cli import moved
 from nextlabel.cli.app import app, run
-from nextlabel.cli.reference import commands
 
 COMMANDS = dict(commands(typer.main.get_command(app), "nextlabel"))
 SMALL = ["--tasks", "3", "--budget", "4"]

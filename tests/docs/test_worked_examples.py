@@ -25,7 +25,7 @@ TEXT = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text(encoding="utf-8
 
 LOOK = """
 import nextlabel as nl
-from nextlabel.cli.reference import page
+from docs.cli_reference import page
 from nextlabel.campaign.settings import CampaignSettings, changes_of
 from nextlabel.service.models import ChangeCampaignRequest, CreateCampaignRequest
 from nextlabel.web.dashboard.setting_form import offered, setting_field
@@ -63,7 +63,8 @@ def test_a_new_setting_is_one_field(tmp_path: Path) -> None:
     place = "    @field_validator("
     assert source.count(place) == 1
     file.write_text(source.replace(place, f"{example('thanks:')}\n{place}"), encoding="utf-8")
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    paths = [str(tmp_path), str(Path(__file__).parents[2])]  # the package, and the checkout with its documents
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     done = subprocess.run([sys.executable, "-c", LOOK], env=environment, capture_output=True, text=True, cwd=tmp_path)
     assert done.stdout.strip() == "there", done.stderr
 

@@ -5,8 +5,9 @@ A policy of your own derives from ``nl.policies.Policy`` or one of its kin. Name
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from nextlabel.lazy import lazy_names
 
 if TYPE_CHECKING:
     from nextlabel.policies.base import ClassView as ClassView
@@ -22,22 +23,12 @@ if TYPE_CHECKING:
 
     IndexPolicy = Index
 
-#: The modules that have the names; ``IndexPolicy`` is called ``Index`` there.
-_HOMES = {
-    "nextlabel.policies.base": "ClassView Policy ScoreTables Setting StaticPolicy",
-    "nextlabel.policies.crowd.policies": "CrowdView WorkerPolicy",
-    "nextlabel.policies.index": "IndexPolicy",
-    "nextlabel.policies.okg": "OKG",
-    "nextlabel.policies.registry": "make_policy",
-}
-_HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
+_lazy, _names = lazy_names(__name__)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_HOME[name]), "Index" if name == "IndexPolicy" else name)
+    return _lazy(name)
 
 
 def __dir__() -> list[str]:
-    return sorted(_HOME)
+    return _names()

@@ -1,6 +1,6 @@
 """The reference page of the command line, made from the commands themselves.
 
-``python -m nextlabel.cli.reference > docs/reference/cli.md`` writes the page; a test compares it with the commands.
+``python docs/cli_reference.py > docs/reference/cli.md`` writes the page; a test compares it with the commands.
 Options that several commands have with one meaning stand in a table of their own.
 """
 
@@ -19,7 +19,7 @@ from nextlabel.cli.problem_options import PANEL
 
 OPENING = """# Command line
 
-<!-- Made by `python -m nextlabel.cli.reference > docs/reference/cli.md`: do not edit by hand. -->
+<!-- Made by `python docs/cli_reference.py > docs/reference/cli.md`: do not edit by hand. -->
 
 `nextlabel COMMAND --help` shows the same. Progress and prose go to stderr.
 """

@@ -9,27 +9,24 @@ for each item, drawn as often as they come, read out by majority and by Dawid an
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import product
+from itertools import count, product
 from pathlib import Path
-from threading import Event, Lock
+from threading import Event, Thread
 from typing import TYPE_CHECKING
 
 import numpy as np
 import uvicorn
-from fastapi import FastAPI
 
 from nextlabel.application.service import CampaignService
-from nextlabel.arrays import Floats
 from nextlabel.campaign.results import Result
 from nextlabel.client import Client
-from nextlabel.crowd.learn import LearntCrowd, learn_crowd
-from nextlabel.crowd.skill import AGAINST, AT_CHANCE, Estimate
+from nextlabel.crowd.learn import LearntCrowd, LearntWorker, learn_crowd
+from nextlabel.crowd.skill import AGAINST, AT_CHANCE
 from nextlabel.errors import SolverError
 from nextlabel.reporting.report import Report, Table
 from nextlabel.reporting.style import BLUE, GREY, INK, drawing
@@ -171,34 +168,41 @@ class Played:
 @contextmanager
 def demo_run(folder: Path, port: int, number: int, labels_an_item: float, seed: int) -> Iterator[DemoRun]:
     """Start the service on a database in ``folder`` and create the campaign; both last as long as the block."""
-    sample = items(number, seed)
-    budget = round(labels_an_item * number)
+    sample, budget = items(number, seed), round(labels_an_item * number)
     settings = ServiceSettings(port=port, log_level="warning")
     folder.mkdir(parents=True, exist_ok=True)
     campaign_service = CampaignService(open_store(f"{folder / 'demo.db'}"))
     token = create_token(campaign_service.store, replace=True)
     app = create_app(campaign_service, settings, mount_pages, close_service=True)
-    with served(app, settings.host, port), Client(settings.base_url, token) as client:
-        campaign = client.create(
-            budget=budget,
-            labels=list(LABELS),
-            name="Demo: product reviews",
-            question=QUESTION,
-            seed=seed,
-        )
-        client.add_tasks(campaign.id, [{"id": item.id, "text": item.text} for item in sample])
-        client.add_predictions(
-            campaign.id, MODEL_NAME, [{"task": item.id, "label": prediction(item.text)} for item in sample]
-        )
-        yield DemoRun(settings.base_url, token, campaign.id, budget, sample, seed, client)
+    server = uvicorn.Server(
+        uvicorn.Config(app, host=settings.host, port=port, log_config=None, access_log=False, server_header=False)
+    )
+    thread = Thread(target=server.run, name="service", daemon=True)
+    thread.start()
+    try:
+        while not server.started:
+            if not thread.is_alive():
+                raise SolverError(f"the service did not start at {settings.host}:{port}.", "Give another --port.")
+            time.sleep(0.02)
+        with Client(settings.base_url, token) as client:
+            campaign = client.create(
+                budget=budget, labels=list(LABELS), name="Demo: product reviews", question=QUESTION, seed=seed
+            )
+            client.add_tasks(campaign.id, [{"id": item.id, "text": item.text} for item in sample])
+            said = [{"task": item.id, "label": prediction(item.text)} for item in sample]
+            client.add_predictions(campaign.id, MODEL_NAME, said)
+            yield DemoRun(settings.base_url, token, campaign.id, budget, sample, seed, client)
+    finally:
+        server.should_exit = True
+        thread.join()
 
 
 def play(on: DemoRun, progress: Callable[[float], None]) -> Played:
     """Let the crowd label until the budget is spent."""
     links = on.client.links(on.campaign, [person.name for person in PEOPLE]).links
-    token = {link.worker: link.token for link in links}
+    tokens, truth = {link.worker: link.token for link in links}, {item.id: item.truth for item in on.sample}
     moments: list[tuple[int, float]] = []
-    over = threading.Event()
+    over, done = Event(), count(1)
 
     def look() -> None:
         certificate = on.client.certificate(on.campaign)
@@ -209,16 +213,29 @@ def play(on: DemoRun, progress: Callable[[float], None]) -> Played:
             look()
             over.wait(INTERVAL_S)
 
-    watching = threading.Thread(target=watch, daemon=True)
-    watching.start()
-    try:
-        crowd(
-            on.url, on.campaign, {person: token[person.name] for person in PEOPLE},
-            {item.id: item.truth for item in on.sample}, on.seed, lambda n: progress(n / on.budget),
-        )  # fmt: skip
-    finally:
-        over.set()
-        watching.join()
+    def work(number: int, person: Person) -> None:
+        random = np.random.default_rng((on.seed, number))
+        with Client(on.url, tokens[person.name]) as client:
+            while not over.is_set():
+                lease = client.ask(on.campaign)
+                if not lease and lease.reason in FINAL:
+                    return
+                if not lease:
+                    over.wait(0.1)
+                    continue
+                time.sleep(float(random.exponential(PERSON_S / SPEED_UP / person.speed)))
+                client.tell(lease, person.says(truth[lease.task], float(random.random())))
+                progress(next(done) / on.budget)
+
+    with ThreadPoolExecutor(len(PEOPLE) + 1) as pool:
+        pool.submit(watch)
+        jobs = [pool.submit(work, number, person) for number, person in enumerate(PEOPLE)]
+        try:
+            wait(jobs)
+        finally:
+            over.set()
+        for job in jobs:
+            job.result()
     spent = on.client.status(on.campaign).spent
     look()
     while moments[-1][0] < spent:  # the service may reply with a certificate that is a little old
@@ -232,59 +249,6 @@ def play(on: DemoRun, progress: Callable[[float], None]) -> Played:
     )
 
 
-@contextmanager
-def served(app: FastAPI, host: str, port: int) -> Iterator[None]:
-    """Serve the app on that port inside the block."""
-    config = uvicorn.Config(app, host=host, port=port, log_config=None, access_log=False, server_header=False)
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, name="service", daemon=True)
-    thread.start()
-    try:
-        while not server.started:
-            if not thread.is_alive():
-                raise SolverError(f"the service did not start at {host}:{port}.", "Give another --port.")
-            time.sleep(0.02)
-        yield
-    finally:
-        server.should_exit = True
-        thread.join()
-
-
-def crowd(
-    url: str, campaign: str, tokens: Mapping[Person, str], truth: Mapping[str, str], seed: int,
-    labelled: Callable[[int], None],
-) -> int:  # fmt: skip
-    """Work until nothing is left; ``tokens`` has each person's, ``labelled(n)`` reports progress."""
-    done, lock, stop = 0, Lock(), Event()
-
-    def work(number: int, person: Person, token: str) -> None:
-        nonlocal done
-        random = np.random.default_rng((seed, number))
-        with Client(url, token) as client:
-            while not stop.is_set():
-                lease = client.ask(campaign)
-                if not lease:
-                    if lease.reason in FINAL:
-                        return
-                    stop.wait(0.1)
-                    continue
-                time.sleep(float(random.exponential(PERSON_S / SPEED_UP / person.speed)))
-                client.tell(lease, person.says(truth[lease.task], float(random.random())))
-                with lock:
-                    done += 1
-                    labelled(done)
-
-    with ThreadPoolExecutor(len(tokens)) as pool:
-        jobs = [pool.submit(work, number, *one) for number, one in enumerate(tokens.items())]
-        try:
-            wait(jobs)
-        finally:
-            stop.set()
-        for job in jobs:
-            job.result()
-    return done
-
-
 #: Labels per item of fixed overlap, how often it is played, and the overlap that savings are said against.
 OVERLAPS, PLAYED, USUAL = (1, 3, 5, 7), 4, 5
 #: Read-outs of fixed overlap, as people call them.
@@ -292,24 +256,7 @@ NAMES = {"majority": "majority", "dawid-skene": "Dawid-Skene"}
 #: Points of the campaign's own curve.
 POINTS = 24
 #: What a worker of a kind is flagged as, if the crowd is seen as it is.
-FLAGS = {SPAMMER: AT_CHANCE, CONTRARIAN: AGAINST}
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A worker as they are, and as the campaign saw them."""
-
-    worker: str
-    kind: str
-    labels: int
-    accuracy: float
-    learnt: Estimate
-    flags: tuple[str, ...]
-
-    @property
-    def as_they_are(self) -> bool:
-        """Whether the flag of their kind was raised, and no other."""
-        return self.flags == tuple(FLAGS[self.kind] for _ in range(self.kind in FLAGS))
+FLAGS = {SPAMMER: (AT_CHANCE,), CONTRARIAN: (AGAINST,)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,13 +282,16 @@ class Overlap:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """``curve`` has the share right after some numbers of labels, ``moments`` what the campaign itself expected."""
+    """``curve`` has the share right after some numbers of labels, ``moments`` what the campaign itself expected.
+
+    ``workers`` are as they were seen, with their kind and the chance that they are right.
+    """
 
     items: int
     labels: int
     right: float
     expected: float
-    workers: tuple[Found, ...]
+    workers: tuple[tuple[LearntWorker, str, float], ...]
     overlaps: tuple[Overlap, ...]
     curve: tuple[tuple[int, float], ...]
     moments: tuple[tuple[int, float], ...]
@@ -349,7 +299,7 @@ class Outcome:
     @property
     def found_out(self) -> bool:
         """Whether everybody was seen as what they are."""
-        return all(one.as_they_are for one in self.workers)
+        return all(one.flags == FLAGS.get(kind, ()) for one, kind, _ in self.workers)
 
 
 def outcome(
@@ -359,17 +309,18 @@ def outcome(
     """``labelled`` has the label of each item, ``people`` the answers that were bought, in order."""
     truth = {item.id: item.truth for item in sample}
     predicted = [(item.id, f"model:{MODEL_NAME}", prediction(item.text)) for item in sample]
-    crowd = learn_crowd(_columns([*people, *predicted]))
+    model = float(np.mean([truth[task] == label for task, _, label in predicted]))
+    known = {person.name: (person.kind, person.accuracy) for person in PEOPLE} | {predicted[0][1]: (MODEL, model)}
     curve = []
     for n in np.unique(np.linspace(0.1 * len(people), len(people), POINTS).astype(int)).tolist():
-        curve.append((n, _right(learn_crowd(_columns([*people[:n], *predicted])), truth)))
+        curve.append((n, _right(_learnt(*people[:n], *predicted), truth)))
         progress(0.3 * n / len(people))
     return Outcome(
         items=len(sample),
         labels=len(people),
         right=float(np.mean([truth[task] == label for task, label in labelled.items()])),
         expected=moments[-1][1],
-        workers=_found(crowd, predicted, truth),
+        workers=tuple((one, *known[one.name]) for one in _learnt(*people, *predicted).workers),
         overlaps=fixed_overlap(sample, predicted, curve, seed, lambda share: progress(0.3 + 0.7 * share)),
         curve=tuple(curve),
         moments=tuple(moments),
@@ -379,22 +330,23 @@ def outcome(
 def fixed_overlap(
     sample: Sequence[Item], predicted: Sequence[Answer], curve: Sequence[tuple[int, float]], seed: int,
     progress: Callable[[float], None],
-) -> tuple[Overlap, Overlap]:  # fmt: skip
+) -> tuple[Overlap, ...]:  # fmt: skip
     """Play fixed overlap with the same people: by majority, and by Dawid and Skene's model."""
     truth = {item.id: item.truth for item in sample}
-    right = np.zeros((2, PLAYED, len(OVERLAPS)))
+    right = np.zeros((len(NAMES), PLAYED, len(OVERLAPS)))
     for play in range(PLAYED):
         random = np.random.default_rng((seed, 1, play))
         given = [_answers(item, random) for item in sample]
         for column, n in enumerate(OVERLAPS):
             some = [answer for answers in given for answer in answers[:n]]
-            right[0, play, column] = _majority_right(sample, given, n, random)
-            right[1, play, column] = _right(learn_crowd(_columns([*some, *predicted])), truth)
+            votes = np.array([label == truth[task] for task, _, label in some]).reshape(len(sample), n).sum(axis=1)
+            coins = random.random(len(votes)) < 0.5  # they decide ties
+            right[0, play, column] = np.mean(np.where(2 * votes == n, coins, 2 * votes > n))
+            right[1, play, column] = _right(_learnt(*some, *predicted), truth)
         progress((play + 1) / PLAYED)
-    mean: Floats = right.mean(axis=1)
-    return tuple(  # type: ignore[return-value]
+    return tuple(
         Overlap(name, tuple(values), level(curve, values[OVERLAPS.index(USUAL)]), len(sample))
-        for name, values in zip(NAMES, mean.tolist(), strict=True)
+        for name, values in zip(NAMES, right.mean(axis=1).tolist(), strict=True)
     )
 
 
@@ -415,34 +367,13 @@ def _answers(item: Item, random: np.random.Generator) -> list[Answer]:
     return [(item.id, PEOPLE[j].name, PEOPLE[j].says(item.truth, float(random.random()))) for j in order]
 
 
-def _majority_right(
-    sample: Sequence[Item], given: Sequence[Sequence[Answer]], n: int, random: np.random.Generator
-) -> float:
-    """The share right by majority; a coin decides ties."""
-    votes = np.array(
-        [sum(answer == item.truth for _, _, answer in a[:n]) for item, a in zip(sample, given, strict=True)]
-    )
-    return float(np.mean(np.where(2 * votes == n, random.random(len(votes)) < 0.5, 2 * votes > n)))
-
-
-def _columns(answers: Sequence[Answer]) -> dict[str, list[str]]:
-    """As ``learn_crowd`` reads them."""
-    return dict(zip(("task", "worker", "label"), map(list, zip(*answers, strict=True)), strict=True))
+def _learnt(*answers: Answer) -> LearntCrowd:
+    return learn_crowd(dict(zip(("task", "worker", "label"), map(list, zip(*answers, strict=True)), strict=True)))
 
 
 def _right(crowd: LearntCrowd, truth: Mapping[str, str]) -> float:
     """The share of items for which the most probable answer is the truth."""
     return float(np.mean([truth[task] == label for task, label in zip(crowd.task_names, crowd.predict(), strict=True)]))
-
-
-def _found(crowd: LearntCrowd, predicted: Sequence[Answer], truth: Mapping[str, str]) -> tuple[Found, ...]:
-    """Each worker as they are and as they were seen; the model's accuracy is that on these items."""
-    model = float(np.mean([truth[task] == label for task, _, label in predicted]))
-    known = {person.name: (person.kind, person.accuracy) for person in PEOPLE} | {predicted[0][1]: (MODEL, model)}
-    return tuple(
-        Found(one.name, known[one.name][0], one.labels, known[one.name][1], one.accuracy, one.flags)
-        for one in crowd.workers
-    )
 
 
 def draw(found: Outcome) -> Figure:
@@ -472,9 +403,10 @@ def demo_report(campaign: DemoRun, played: Played, found: Outcome, seconds: floa
         for one in played.results
     ]  # fmt: skip
     workers = [
-        [one.worker, one.kind, f"{one.labels:,}", f"{one.accuracy:.0%}",
-         f"{one.learnt.mean:.0%} ({100 * one.learnt.low:.0f} to {100 * one.learnt.high:.0f})", ", ".join(one.flags)]
-        for one in found.workers
+        [one.name, kind, f"{one.labels:,}", f"{right:.0%}",
+         f"{one.accuracy.mean:.0%} ({100 * one.accuracy.low:.0f} to {100 * one.accuracy.high:.0f})",
+         ", ".join(one.flags)]
+        for one, kind, right in found.workers
     ]  # fmt: skip
     rows = [
         ["labels bought", f"{found.labels:,} of {campaign.budget:,}"],
@@ -495,9 +427,9 @@ def demo_report(campaign: DemoRun, played: Played, found: Outcome, seconds: floa
         "campaign": campaign.campaign, "items": found.items, "labels": found.labels, "right": found.right,
         "expected": found.expected, "all_found": found.found_out, "seconds": seconds,
         "workers": [
-            {"worker": one.worker, "kind": one.kind, "labels": one.labels, "right": one.accuracy,
-             "learnt": one.learnt.as_dict(), "flags": list(one.flags)}
-            for one in found.workers
+            {"worker": one.name, "kind": kind, "labels": one.labels, "right": right,
+             "learnt": one.accuracy.as_dict(), "flags": list(one.flags)}
+            for one, kind, right in found.workers
         ],
         "overlap": [
             {"readout": one.readout, "right": one.usual, "level_after": one.level, "saved": one.saved}

@@ -73,7 +73,7 @@ def test_the_spammer_and_the_contrarian_are_found() -> None:
             given.append((item.id, PEOPLE[j].name, PEOPLE[j].says(item.truth, float(random.random()))))
     found = outcome(sample, {item.id: item.truth for item in sample}, given, [(900, 0.9)], 0, lambda share: None)
     assert found.right == 1.0 and found.found_out
-    flags = {one.kind: one.flags for one in found.workers}
+    flags = {kind: one.flags for one, kind, _ in found.workers}
     assert flags[SPAMMER] == (AT_CHANCE,) and flags[CONTRARIAN] == (AGAINST,)
     majority, model = found.overlaps
     assert all(a < b for a, b in zip(majority.right, model.right, strict=True))

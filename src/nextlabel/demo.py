@@ -156,15 +156,6 @@ class DemoRun:
     client: Client
 
 
-@dataclass(frozen=True)
-class Played:
-    """What the crowd left: each item's result, the answers in order, and what the campaign expected on the way."""
-
-    results: list[Result]
-    answers: list[Answer]
-    moments: list[tuple[int, float]]
-
-
 @contextmanager
 def demo_run(folder: Path, port: int, number: int, labels_an_item: float, seed: int) -> Iterator[DemoRun]:
     """Start the service on a database in ``folder`` and create the campaign; both last as long as the block."""
@@ -197,8 +188,11 @@ def demo_run(folder: Path, port: int, number: int, labels_an_item: float, seed: 
         thread.join()
 
 
-def play(on: DemoRun, progress: Callable[[float], None]) -> Played:
-    """Let the crowd label until the budget is spent."""
+def play(on: DemoRun, progress: Callable[[float], None]) -> tuple[list[Result], list[Answer], list[tuple[int, float]]]:
+    """Let the crowd label until the budget is spent.
+
+    What it leaves is each item's result, the answers in order, and what the campaign expected on the way.
+    """
     links = on.client.links(on.campaign, [person.name for person in PEOPLE]).links
     tokens, truth = {link.worker: link.token for link in links}, {item.id: item.truth for item in on.sample}
     moments: list[tuple[int, float]] = []
@@ -242,11 +236,8 @@ def play(on: DemoRun, progress: Callable[[float], None]) -> Played:
         time.sleep(INTERVAL_S)
         look()
     given = sorted(on.client.labels(on.campaign), key=lambda one: one.submitted or "")
-    return Played(
-        results=list(on.client.results(on.campaign)),
-        answers=[(one.task, one.worker, one.label) for one in given if one.label is not None and one.counted],
-        moments=moments,
-    )
+    answers = [(one.task, one.worker, one.label) for one in given if one.label is not None and one.counted]
+    return list(on.client.results(on.campaign)), answers, moments
 
 
 #: Labels per item of fixed overlap, how often it is played, and the overlap that savings are said against.
@@ -394,13 +385,13 @@ def draw(found: Outcome) -> Figure:
     return figure
 
 
-def demo_report(campaign: DemoRun, played: Played, found: Outcome, seconds: float, folder: str) -> Report:
+def demo_report(campaign: DemoRun, left: Sequence[Result], found: Outcome, seconds: float, folder: str) -> Report:
     """What came of it: who was found out, and what the labels saved."""
     truth = {item.id: item.truth for item in campaign.sample}
     results = [
         {"task": one.task, "label": one.label, "probability": f"{one.probability:.4f}", "labels": one.labels,
          "hidden_truth": truth[one.task], "text": one.payload["text"]}
-        for one in played.results
+        for one in left
     ]  # fmt: skip
     workers = [
         [one.name, kind, f"{one.labels:,}", f"{right:.0%}",

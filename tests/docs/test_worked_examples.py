@@ -97,8 +97,7 @@ def test_a_new_command_is_one_module(tmp_path: Path) -> None:
     (package / "cli" / "count.py").write_text(example("nextlabel count"), encoding="utf-8")
     app = package / "cli" / "app.py"
     source = app.read_text(encoding="utf-8")
-    source = source.replace("import bound\n", "import bound\nfrom nextlabel.cli.count import count\n")
-    app.write_text(source.replace("    bound,\n", "    bound,\n    count,\n"), encoding="utf-8")
+    app.write_text(source.replace('"bound",', '"bound", "count",'), encoding="utf-8")
     (tmp_path / "labels.csv").write_text("task,label\na,1\na,0\nb,1\n", encoding="utf-8")
 
     def run(*words: str) -> subprocess.CompletedProcess[str]:

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack
 from dataclasses import asdict
-from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
 from nextlabel.cli.database import ID
 from nextlabel.cli.options import DB, flag, number, positive, refuse_idle, switch, verb, whole
-from nextlabel.cli.output import Said, say, working
+from nextlabel.cli.output import Said, handling, say, working
 from nextlabel.cli.serve import needs_service
 from nextlabel.errors import InputError
 from nextlabel.prose import counted
 
 if TYPE_CHECKING:
-    from nextlabel.client.annotation import AnnotatedCampaign, Outcome
+    from nextlabel.client.annotation import AnnotatedCampaign
 
 TOKEN = "NEXTLABEL_TOKEN"
 #: Times that a request to a service is sent before the run ends: some minutes, so that a restart does not end it.
@@ -73,69 +71,42 @@ def annotate(
     if buy:
         refuse_idle(context, ["cost", "batch"], "predictions, not with --buy")
 
-    def run(campaign: AnnotatedCampaign, progress: Callable[[float], None]) -> Outcome:
+    with ExitStack() as stack:
+        campaign: AnnotatedCampaign
+        if url is None:
+            from nextlabel.application.facade import Campaign
+
+            campaign = stack.enter_context(Campaign.open(db, id))
+        else:
+            from nextlabel.client.client import Client, ServiceCampaign
+
+            token = os.environ.get(TOKEN, "")
+            if not token:
+                said = f"Put the requester's token into the environment variable {TOKEN}."
+                raise InputError(f"there is no token for {url}.", said)
+            campaign = ServiceCampaign(stack.enter_context(Client(url, token, tries=TRIES)), id)
+        # SIGTERM, by which containers are stopped, does what Ctrl-C does.
+        stack.enter_context(handling(signal.SIGTERM, signal.default_int_handler))
+        progress = stack.enter_context(working("Annotating"))
         if is_learner(found):
-            return learn_along(
-                Learning(campaign, found, refit_every, column, say), called, once=once, progress=progress
-            )
-        labels = campaign.status().settings.labels
-        calls = ModelCalls(found, labels, batch is not None, column, tries, Pace(per_minute), say)
-        if buy:
-            return buy_labels(campaign, called, calls, most=most, progress=progress)
-        return predict_tasks(campaign, called, calls, cost=cost, most=most, batch=batch or 1, progress=progress)
-
-    with _opened(url, db, id) as campaign, _terminated_like_interrupted(), working("Annotating") as progress:
-        outcome = run(campaign, progress)
-    return Said(asdict(outcome), f"{_summary(outcome)} {outcome.ended}")
-
-
-def _summary(outcome: Outcome) -> str:
-    """What the run has done, in one sentence."""
+            learning = Learning(campaign, found, refit_every, column, say)
+            outcome = learn_along(learning, called, once=once, progress=progress)
+        else:
+            labels = campaign.status().settings.labels
+            calls = ModelCalls(found, labels, batch is not None, column, tries, Pace(per_minute), say)
+            if buy:
+                outcome = buy_labels(campaign, called, calls, most=most, progress=progress)
+            else:
+                most_at_once = batch or 1
+                outcome = predict_tasks(
+                    campaign, called, calls, cost=cost, most=most, batch=most_at_once, progress=progress
+                )
     if outcome.taught is not None:
-        return f"{outcome.model}: taught by {counted(outcome.taught, 'label')}."
-    more = [
-        f"{counted(outcome.charged, 'label')} of the budget" if outcome.charged else "",
-        f"{counted(outcome.known, 'task')} answered before" if outcome.known else "",
-        f"{counted(outcome.passed, 'task')} without an answer" if outcome.passed else "",
-        f"{counted(outcome.failed, 'task')} given up" if outcome.failed else "",
-    ]
-    rest = "".join(f", {part}" for part in more if part)
-    return f"model:{outcome.model}: {counted(outcome.labels, 'label')}{rest}."
-
-
-@contextmanager
-def _opened(url: str | None, db: str, id: str) -> Iterator[AnnotatedCampaign]:
-    """The campaign behind a service's address, or on a database."""
-    if url is None:
-        from nextlabel.application.facade import Campaign
-
-        with Campaign.open(db, id) as campaign:
-            yield campaign
-        return
-    token = os.environ.get(TOKEN, "")
-    if not token:
-        raise InputError(
-            f"there is no token for {url}.", f"Put the requester's token into the environment variable {TOKEN}."
-        )
-    from nextlabel.client.client import Client, ServiceCampaign
-
-    with Client(url, token, tries=TRIES) as client:
-        yield ServiceCampaign(client, id)
-
-
-@contextmanager
-def _terminated_like_interrupted() -> Iterator[None]:
-    """SIGTERM, by which containers are stopped, does what Ctrl-C does."""
-
-    def stop(number: int, frame: FrameType | None) -> Any:
-        raise KeyboardInterrupt
-
-    try:
-        before = signal.signal(signal.SIGTERM, stop)
-    except ValueError:  # not the main thread, which signals do not reach
-        yield
-        return
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
+        return Said(asdict(outcome), f"{outcome.model}: taught by {counted(outcome.taught, 'label')}. {outcome.ended}")
+    parts = [
+        (outcome.charged, "label", "of the budget"), (outcome.known, "task", "answered before"),
+        (outcome.passed, "task", "without an answer"), (outcome.failed, "task", "given up"),
+    ]  # fmt: skip
+    rest = "".join(f", {counted(many, noun)} {what}" for many, noun, what in parts if many)
+    sentence = f"model:{outcome.model}: {counted(outcome.labels, 'label')}{rest}. {outcome.ended}"
+    return Said(asdict(outcome), sentence)

@@ -143,17 +143,15 @@ def _rates(arrival: float | None, completion: float | None, in_flight: float | N
     """Arrival and completion rate; by default labels come back at once."""
     from nextlabel.simulation.replay import ARRIVALS, AT_ONCE_RATE
 
-    if in_flight is not None:
-        if arrival is not None or completion is not None:
-            raise InputError("--rho is the ratio of the two rates.", "Give it, or the rates, not both.")
-        if not 0 <= in_flight < float("inf"):
-            raise InputError(f"labels in flight is {in_flight:g}, which is not a number from 0.", "Give --rho 25.")
-        return (ARRIVALS, AT_ONCE_RATE) if in_flight == 0 else (in_flight, 1.0)
-    if arrival is None and completion is None:
-        return ARRIVALS, AT_ONCE_RATE
-    if arrival is None or completion is None:
+    if in_flight is not None and (arrival is not None or completion is not None):
+        raise InputError("--rho is the ratio of the two rates.", "Give it, or the rates, not both.")
+    if in_flight is not None and not 0 <= in_flight < float("inf"):
+        raise InputError(f"labels in flight is {in_flight:g}, which is not a number from 0.", "Give --rho 25.")
+    if arrival is not None and completion is not None:
+        return arrival, completion
+    if arrival is not None or completion is not None:
         raise InputError("one rate without the other says nothing.", "Give --arrival-rate and --completion-rate.")
-    return arrival, completion
+    return (in_flight, 1.0) if in_flight else (ARRIVALS, AT_ONCE_RATE)
 
 
 def _prior(text: str) -> Any:

@@ -39,10 +39,26 @@ def bound(
         from nextlabel.solve.bound import upper_bound
 
         result = upper_bound(problem, prices, cap=cap, flight=flight, charge=charge, progress=progress)
-    more, fields = _of_question(flags.question, problem, result)
-    fields = {**_as_dict(problem, result), **fields, "read": read}
-    sentence, title = _sentence(problem, result) + more, f"Upper bound: {describe(problem)}"
-    return tabled(title, ("", ""), _rows(problem, result), sentence, fields)
+    more, of_question = _of_question(flags.question, problem, result)
+    price = {"price": result.price} if result.prices is None else {"prices": result.prices}
+    some = {"groups": result.groups or None, "supply_prices": result.supply_prices, "confidence": result.confidence}
+    fields = {
+        "bound": result.value,
+        "bound_per_task": result.per_task,
+        **price,
+        **{name: getattr(result, name) for name in FIELDS},
+        **{name: value for name, value in some.items() if value is not None},
+        "seconds": result.seconds,
+        "problem": problem_fields(problem),
+        **of_question,
+        "read": read,
+    }
+    title = f"Upper bound: {describe(problem)}"
+    return tabled(title, ("", ""), _rows(problem, result), _sentence(problem, result) + more, fields)
+
+
+#: Fields of a bound that ``--json`` has as they are.
+FIELDS = ("expected_arrivals", "certified", "error_budget", "gap", "lower", "cap", "flight", "method", "assumes")
 
 
 def _of_question(question: dict[str, Any], problem: Problem, result: Bound) -> tuple[str, dict[str, Any]]:
@@ -67,27 +83,8 @@ def _of_question(question: dict[str, Any], problem: Problem, result: Bound) -> t
     return "", {}
 
 
-def _as_dict(problem: Problem, result: Bound) -> dict[str, Any]:
-    price = {"price": result.price} if result.prices is None else {"prices": result.prices}
-    return {
-        "bound": result.value,
-        "bound_per_task": result.per_task,
-        **price,
-        "expected_arrivals": result.expected_arrivals,
-        "certified": result.certified,
-        "error_budget": result.error_budget,
-        "gap": result.gap,
-        "lower": result.lower,
-        "cap": result.cap,
-        "flight": result.flight,
-        "method": result.method,
-        "assumes": result.assumes,
-        **({"groups": result.groups} if result.groups else {}),
-        **({} if result.supply_prices is None else {"supply_prices": result.supply_prices}),
-        **({} if result.confidence is None else {"confidence": result.confidence}),
-        "seconds": result.seconds,
-        "problem": problem_fields(problem),
-    }
+#: Types of workers shown in the table.
+MOST_TYPES = 20
 
 
 def _rows(problem: Problem, result: Bound) -> list[tuple[str, str]]:
@@ -98,11 +95,15 @@ def _rows(problem: Problem, result: Bound) -> list[tuple[str, str]]:
         price = (f"{label}, first to last", f"{result.prices[0]:.6g} to {result.prices[-1]:.6g}")
     else:
         price = (label, "none is bought")
+    # What a label of each type costs on top of the price.
+    pairs = [] if result.supply_prices is None else list(zip(problem.workers, result.supply_prices, strict=True))
+    rest = counted(len(pairs) - MOST_TYPES, "more type")
     return [
         ("upper bound", f"{result.value:,.6f}"),
         ("upper bound per task", f"{result.per_task:.6f}"),
         price,
-        *_supply_rows(problem, result),
+        *[(f"on top for workers {worker_text(worker)}", f"{price:.6g}") for worker, price in pairs[:MOST_TYPES]],
+        *([(f"{rest} of workers", "see --json")] if len(pairs) > MOST_TYPES else []),
         ("expected arrivals" if result.supply_prices is None else "labels at most", f"{result.expected_arrivals:,.6g}"),
         *([("priors grouped into", f"{result.groups:,}")] if result.groups else []),
         ("convergence gap", f"{result.gap:.2g}"),
@@ -115,34 +116,15 @@ def _sentence(problem: Problem, result: Bound) -> str:
     # Rounded up, so that the sentence is as true as the bound; the slack forgives the last bits of a float.
     scale = 1000 if counts_tasks(problem) or abs(result.value) >= 10 else 1_000_000
     most = f"{math.ceil(result.value * scale - 1e-6) / scale:,.{len(str(scale)) - 1}f}"
+    most += f" of {counted(problem.tasks, 'task')}" if counts_tasks(problem) else ""
+    model = "If workers are alike"
+    if result.confidence is not None:
+        crowds = f"With {result.confidence:.0%} confidence over the crowds drawn"
+        model = f"{crowds}, if workers' channels have these priors"
+    elif result.supply_prices is not None:
+        model = "If workers answer by their channels and give no more than their supply"
+    if not result.certified and result.confidence is None:
+        return f"The search suggests {most}{net(problem)}, but the bound is not certified."
     if counts_tasks(problem):
-        most = f"{most} of {counted(problem.tasks, 'task')}"
-        if result.certified or result.confidence is not None:
-            return f"{_model(result)}, no policy can get more than {most} right in expectation."
-    elif result.certified or result.confidence is not None:
-        return f"{_model(result)}, no policy has a value of more than {most} in expectation{net(problem)}."
-    return f"The search suggests {most}{net(problem)}, but the bound is not certified."
-
-
-#: Types of workers shown in the table.
-MOST_TYPES = 20
-
-
-def _supply_rows(problem: Problem, result: Bound) -> list[tuple[str, str]]:
-    """What a label of each type costs on top of the price."""
-    if result.supply_prices is None:
-        return []
-    pairs = list(zip(problem.workers, result.supply_prices, strict=True))
-    rows = [(f"on top for workers {worker_text(worker)}", f"{price:.6g}") for worker, price in pairs[:MOST_TYPES]]
-    if len(pairs) > MOST_TYPES:
-        rows.append((f"{counted(len(pairs) - MOST_TYPES, 'more type')} of workers", "see --json"))
-    return rows
-
-
-def _model(result: Bound) -> str:
-    """The model under which the sentence is true."""
-    if result.supply_prices is None:
-        return "If workers are alike"
-    if result.confidence is None:
-        return "If workers answer by their channels and give no more than their supply"
-    return f"With {result.confidence:.0%} confidence over the crowds drawn, if workers' channels have these priors"
+        return f"{model}, no policy can get more than {most} right in expectation."
+    return f"{model}, no policy has a value of more than {most} in expectation{net(problem)}."

@@ -45,11 +45,11 @@ def demo(
             "mixed the answers up. A crude model has labelled every item."
         )
         with working("The crowd is labelling") as progress:
-            played = play(campaign, progress)
+            results, answers, moments = play(campaign, progress)
         with working("Playing fixed overlap with the same people") as progress:
-            labelled = {result.task: result.label for result in played.results}
-            found = outcome(campaign.sample, labelled, played.answers, played.moments, seed, progress)
-        report = demo_report(campaign, played, found, time.perf_counter() - begun, str(folder))
+            labelled = {result.task: result.label for result in results}
+            found = outcome(campaign.sample, labelled, answers, moments, seed, progress)
+        report = demo_report(campaign, results, found, time.perf_counter() - begun, str(folder))
         deliver(report, context, out=out, page=None, as_json=as_json)
         say(f"Open the dashboard again: nextlabel serve --db {folder / 'demo.db'}   (token: {campaign.token})")
         if keep_serving:

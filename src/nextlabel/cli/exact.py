@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from nextlabel.model.problem import Problem
     from nextlabel.reporting.report import Report
     from nextlabel.solve.exact import ExactResult
-    from nextlabel.solve.progress import Progress
 
 
 @verb()
@@ -59,7 +58,12 @@ def exact(
     reached = None
     if policy is not None:
         with working(f"Evaluating {policy}") as progress:
-            reached = _reached(problem, policy, ties, progress)
+            from nextlabel.policies.exact_value import policy_value
+            from nextlabel.solve.index import index_table
+
+            # The index is that of the problem's own horizon.
+            rule = index_table(problem).policy_index if policy == "index" else policy
+            reached = policy_value(problem, rule, ties=ties, progress=progress)
         answer["policy"] = {
             "name": policy,
             "ties": ties or "random",
@@ -80,17 +84,6 @@ def exact(
     caption = _sentence(problem, best, policy, reached)
     caption += " That is of one label, asked alone." if flags.question.get("answer") == "multi" else ""
     return tabled(f"Exact optimum: {describe(problem)}", ("", unit, "per task"), rows, caption, answer)
-
-
-def _reached(problem: Problem, policy: str, ties: str | None, progress: Progress) -> ExactResult:
-    """The exact value of a policy; the index is that of the problem's own horizon."""
-    from nextlabel.policies.exact_value import policy_value
-
-    if policy != "index":
-        return policy_value(problem, policy, ties=ties, progress=progress)
-    from nextlabel.solve.index import index_table
-
-    return policy_value(problem, index_table(problem).policy_index, ties=ties, progress=progress)
 
 
 def _sentence(problem: Problem, best: ExactResult, policy: str | None, reached: ExactResult | None) -> str:

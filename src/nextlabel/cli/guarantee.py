@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -63,7 +64,7 @@ def guarantee(
     place = Path(record) if record is not None else Path(results).with_suffix(".guarantee.json")
     checked_file("--record", str(place))
     with working(f"Reading {results}"):
-        from nextlabel.crowd.guarantee import Guarantee
+        from nextlabel.crowd.guarantee import Guarantee, hash_of_results
         from nextlabel.crowd.guarantee import guarantee as freeze
         from nextlabel.files.labels import read_answers, read_labels, read_results
 
@@ -88,8 +89,17 @@ def guarantee(
                     "Draw first: the same command with --draw FILE and without --answers.",
                 )
             promise = Guarantee.load(place, crowd)
-            _refuse_other_terms(context, promise, place, at_most_wrong, sure, audits)
-            _refuse_changed_labels(promise, table, results)
+            typed = [
+                (flag, value)
+                for flag, name, value in (("--at-most-wrong", "at_most_wrong", at_most_wrong), ("--sure", "sure", sure))
+                if opt.given(context, name)
+            ]
+            _refuse_other_terms(promise, place, typed, audits)
+            if promise.given != hash_of_results(table):
+                raise InputError(
+                    f"{results} was changed after the draw, and the draw speaks of the labels as they were.",
+                    "Give the file as it was; to guarantee new labels, freeze and draw them anew with --record FILE.",
+                )
             if said is not None:
                 promise.tell(said)
             if next_look:
@@ -128,21 +138,12 @@ def _refuse_second_draw(place: Path, seed: int | None, table: Any) -> None:
     )
 
 
-def _refuse_other_terms(
-    context: typer.Context, promise: Guarantee, place: Path, at_most_wrong: str, sure: str, audits: str | None
-) -> None:
+def _refuse_other_terms(promise: Guarantee, place: Path, typed: list[tuple[str, str]], audits: str | None) -> None:
     from nextlabel.crowd.guarantee import exactly
 
-    terms = promise.terms
-    other = [
-        f"{flag} {given}"
-        for flag, name, given, drawn in (
-            ("--at-most-wrong", "at_most_wrong", at_most_wrong, terms.at_most_wrong),
-            ("--sure", "sure", sure, terms.sure),
-        )
-        if opt.given(context, name) and exactly(given) != exactly(drawn)
-    ]
-    planned = opt.parse_counts("--audits", audits)
+    terms, planned = promise.terms, opt.parse_counts("--audits", audits)
+    drawn = {"--at-most-wrong": terms.at_most_wrong, "--sure": terms.sure}
+    other = [f"{flag} {value}" for flag, value in typed if exactly(value) != exactly(drawn[flag])]
     if planned is not None and tuple(planned) != terms.audits:
         other.append(f"--audits {audits}")
     if other:
@@ -153,32 +154,20 @@ def _refuse_other_terms(
         )
 
 
-def _refuse_changed_labels(promise: Guarantee, table: Any, results: str) -> None:
-    from nextlabel.crowd.guarantee import hash_of_results
-
-    if promise.given != hash_of_results(table):
-        raise InputError(
-            f"{results} was changed after the draw, and the draw speaks of the labels as they were.",
-            "Give the file as it was; to guarantee new labels, freeze and draw them anew with --record FILE.",
-        )
-
-
 def _write_items(tasks: list[str], path: Path, items: str | None, task_column: str) -> None:
     """The items for the expert, with what they are to read and without what the campaign believes."""
     from nextlabel.files.write import whole_file, write_csv
 
-    columns = {} if items is None else _item_columns(items, task_column)
-    missing = [task for task in tasks if columns and task not in columns]
+    columns = {task: dict[str, Any]() for task in tasks} if items is None else _item_columns(items, task_column)
+    missing = [task for task in tasks if task not in columns]
     if missing:
         raise InputError(f"{items} has no row for the drawn item {missing[0]!r}.", "Give a table with every item.")
-    rows = [{"task": task} | columns.get(task, {}) for task in tasks]
-    if path.suffix == ".json":
-        import json
-
-        with whole_file(path) as stream:
-            json.dump([{"data": row} for row in rows], stream, ensure_ascii=False, indent=1)
-    else:
+    rows = [{"task": task} | columns[task] for task in tasks]
+    if path.suffix != ".json":
         write_csv(rows, path)
+        return
+    with whole_file(path) as stream:
+        json.dump([{"data": row} for row in rows], stream, ensure_ascii=False, indent=1)
 
 
 def _item_columns(items: str, task_column: str) -> dict[str, dict[str, Any]]:
@@ -200,16 +189,14 @@ def _item_columns(items: str, task_column: str) -> dict[str, dict[str, Any]]:
 
 
 def _final_rows(promise: Guarantee) -> list[dict[str, Any]]:
-    rows = []
-    for task, label, frozen, probability in zip(
-        promise.tasks, promise.final_labels(), promise.labels, promise.probability, strict=True
-    ):
-        source = "known" if task in promise.known else "expert" if task in promise.answers else "kept"
-        rows.append({
-            "task": task, "label": label, "probability": probability if source == "kept" else 1.0, "source": source,
-            "frozen_label": frozen,
-        })  # fmt: skip
-    return rows
+    given = zip(promise.tasks, promise.final_labels(), promise.labels, promise.probability, strict=True)
+    known, expert = promise.known, promise.answers
+    sources = ["known" if one in known else "expert" if one in expert else "kept" for one in promise.tasks]
+    return [
+        {"task": task, "label": label, "probability": likely if source == "kept" else 1.0, "source": source,
+         "frozen_label": frozen}
+        for (task, label, frozen, likely), source in zip(given, sources, strict=True)
+    ]  # fmt: skip
 
 
 def _report(promise: Guarantee, results: str, record: str | None) -> Report:

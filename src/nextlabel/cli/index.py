@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from nextlabel.cli.options import CAP, FLIGHT, flag, parse_number, switch, verb, whole
 from nextlabel.cli.output import checked_file, say, tabled, working
@@ -17,24 +16,8 @@ if TYPE_CHECKING:
     from nextlabel.reporting.report import Report
 
 
-class State(NamedTuple):
-    """Labels seen: ones and zeros, or a number for each of more answers; and labels in flight."""
-
-    counts: tuple[int, ...]
-    w: int
-
-
-#: Shown unless others are asked for; further answers were not given yet.
-DEFAULT_STATES = (
-    State((0, 0), 0),
-    State((0, 0), 1),
-    State((1, 0), 0),
-    State((1, 0), 1),
-    State((1, 1), 0),
-    State((2, 0), 0),
-    State((2, 1), 0),
-    State((2, 2), 0),
-)
+#: Labels seen, ones and zeros, and labels in flight; shown unless others are asked for.
+DEFAULT_STATES = ((0, 0, 0), (0, 0, 1), (1, 0, 0), (1, 0, 1), (1, 1, 0), (2, 0, 0), (2, 1, 0), (2, 2, 0))
 
 
 @verb()
@@ -57,13 +40,23 @@ def index(
 ) -> Report:
     """The index of task states: the greatest price at which one more label is worth buying."""
     problem, read = flags.read_all()
-    more = (0,) * (problem.answers - 2)
-    states = [State((*counts, *more), w) for counts, w in DEFAULT_STATES]
+    more = (0,) * (problem.answers - 2)  # further answers were not given yet
+    states = [((ones, zeros, *more), w) for ones, zeros, w in DEFAULT_STATES]
     if state:
         states = [_parse_state(text, problem.answers) for text in state]
-    n = _checked_left(left, problem)
-    tau = _parse_time_left(time_left, problem)
-    c = _checked_class(task_class, problem)
+    if problem.budget < 1:
+        raise ProblemError("budget is 0, so no arrival is left to be given a task.", "Give --budget 1 or more.")
+    n, tau, c = left or problem.budget, _parse_time_left(time_left, problem), task_class
+    if n > problem.budget:
+        raise ProblemError(
+            f"--left is {n}, which is beyond the budget of {problem.budget}.",
+            f"Give a whole number from 1 to the budget, {problem.budget}.",
+        )
+    if c >= len(problem.classes):
+        raise ProblemError(
+            f"--class is {c}, but the number of classes is {len(problem.classes)}.",
+            f"Give a whole number from 0 to {len(problem.classes) - 1}.",
+        )
     target = None if save is None else checked_file("--save", save)
 
     started = time.perf_counter()
@@ -75,49 +68,42 @@ def index(
         table = index_table(problem, cap=cap, flight=flight, left=reach, progress=progress)
         found = [table.index(c, counts, w, n, tau) for counts, w in states]
     seconds = time.perf_counter() - started
-    report = None
-    if check:
-        with working("Checking indexability"):
-            report = check_indexability(problem)
-    if target is not None:
-        table.save(target)
-        say(f"Saved the table to {target}.")
-    indices = [{**_counts(one), "w": one.w, "index": float(value)} for one, value in zip(states, found, strict=True)]
-    answer: dict[str, Any] = {"class": c, "left": n, "time_left": tau, "settled": table.settled, "indices": indices}
-    if report is not None:
-        answer["indexability"] = {
-            "indexable": report.indexable,
-            "prices_checked": report.prices_checked,
-            "violations": report.violations,
-            "first_violation": None if report.first_violation is None else str(report.first_violation),
-        }
-    answer |= {} if target is None else {"saved": str(target)}
-    answer |= {"seconds": seconds, "problem": problem_fields(problem), "read": read}
-    rows = [(*map(str, counts), str(w), f"{value:.6f}") for (counts, w), value in zip(states, found, strict=True)]
     caption = (
         f"With {counted(n, 'arrival')} left, give the next worker the task with the largest index. "
         "An index is the greatest price at which one more label of the task is worth buying."
     )
     if problem.label_cost > 0:
         caption += f" If no index reaches the cost of a label, {problem.label_cost:g}, turn the worker away."
-    if report is not None:
-        caption += (
-            f" Indexable: every state was checked at {counted(report.prices_checked, 'price')}."
-            if report.indexable
-            else f" Not indexable: {counted(report.violations, 'violation')}, the first with {report.first_violation}."
-        )
+    indices = [
+        ({"a": counts[0], "b": counts[1]} if len(counts) == 2 else {"counts": counts}) | {"w": w, "index": float(value)}
+        for (counts, w), value in zip(states, found, strict=True)
+    ]
+    answer: dict[str, Any] = {"class": c, "left": n, "time_left": tau, "settled": table.settled, "indices": indices}
+    if check:
+        with working("Checking indexability"):
+            report = check_indexability(problem)
+        first = report.first_violation
+        answer["indexability"] = {
+            "indexable": report.indexable,
+            "prices_checked": report.prices_checked,
+            "violations": report.violations,
+            "first_violation": None if first is None else str(first),
+        }
+        checked = f"Indexable: every state was checked at {counted(report.prices_checked, 'price')}."
+        failed = f"Not indexable: {counted(report.violations, 'violation')}, the first with {first}."
+        caption += f" {checked if report.indexable else failed}"
+    if target is not None:
+        table.save(target)
+        say(f"Saved the table to {target}.")
+        answer["saved"] = str(target)
+    answer |= {"seconds": seconds, "problem": problem_fields(problem), "read": read}
+    rows = [(*map(str, counts), str(w), f"{value:.6f}") for (counts, w), value in zip(states, found, strict=True)]
     seen = ("ones", "zeros") if problem.answers == 2 else tuple(f"answer {j}" for j in range(problem.answers))
     return tabled(f"Index: {describe(problem)}", (*seen, "in flight", "index"), rows, caption, answer)
 
 
-def _counts(state: State) -> dict[str, Any]:
-    """The labels seen, as JSON has them."""
-    if len(state.counts) > 2:
-        return {"counts": state.counts}
-    return {"a": state.counts[0], "b": state.counts[1]}
-
-
-def _parse_state(text: str, answers: int) -> State:
+def _parse_state(text: str, answers: int) -> tuple[tuple[int, ...], int]:
+    """Labels seen, and labels in flight."""
     hint = "Give ones seen, zeros seen and labels in flight as three whole numbers from 0, e.g. --state 2,1,0."
     if answers > 2:
         example = ",".join(["2", "1", *["0"] * (answers - 1)])
@@ -126,18 +112,7 @@ def _parse_state(text: str, answers: int) -> State:
     if len(parts) != answers + 1 or not all(part.strip().isdecimal() for part in parts):
         raise InputError(f"--state {text!r} is not a task state.", hint)
     *counts, w = (int(part) for part in parts)
-    return State(tuple(counts), w)
-
-
-def _checked_left(left: int | None, problem: Problem) -> int:
-    if problem.budget < 1:
-        raise ProblemError("budget is 0, so no arrival is left to be given a task.", "Give --budget 1 or more.")
-    if left is not None and left > problem.budget:
-        raise ProblemError(
-            f"--left is {left}, which is beyond the budget of {problem.budget}.",
-            f"Give a whole number from 1 to the budget, {problem.budget}.",
-        )
-    return problem.budget if left is None else left
+    return tuple(counts), w
 
 
 def _parse_time_left(text: str | None, problem: Problem) -> float:
@@ -149,15 +124,6 @@ def _parse_time_left(text: str | None, problem: Problem) -> float:
         )
     hint = f"Give a time above 0 and up to the horizon, {problem.horizon:g}."
     tau = float(parse_number("--time-left", text, hint))
-    if math.isnan(tau) or not 0 < tau <= problem.horizon:
+    if not 0 < tau <= problem.horizon:
         raise ProblemError(f"--time-left is {text}, which is outside (0, {problem.horizon:g}].", hint)
     return tau
-
-
-def _checked_class(c: int, problem: Problem) -> int:
-    if c >= len(problem.classes):
-        raise ProblemError(
-            f"--class is {c}, but the number of classes is {len(problem.classes)}.",
-            f"Give a whole number from 0 to {len(problem.classes) - 1}.",
-        )
-    return c

@@ -45,7 +45,7 @@ def mlflow(
             except UnavailableError as error:
                 if every is None:
                     raise
-                said = _once(str(error), said)
+                sentence = str(error)
             else:
                 sentence = (
                     f"{counted(done.tasks, 'new trace')} to label; {counted(done.written, 'assessment')} written, "
@@ -53,14 +53,9 @@ def mlflow(
                 )
                 if every is None:
                     return Said({"campaign": id, "experiment": number, **asdict(done)}, sentence)
-                said = _once(sentence, said)
+            if sentence != said:  # what has not just been said
+                say(sentence)
+            said = sentence
             time.sleep(every)
     say("nextlabel mlflow ended; start it again to go on.")
     return None
-
-
-def _once(sentence: str, said: str) -> str:
-    """Say what has not just been said."""
-    if sentence != said:
-        say(sentence)
-    return sentence

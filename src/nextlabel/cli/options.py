@@ -40,6 +40,14 @@ def parse_number(name: str, text: str, hint: str, kind: str = "number") -> Numbe
     raise ProblemError(f"{name} is {text!r}, which is not a {kind}.", hint)
 
 
+def parse_positive(name: str, text: str, hint: str) -> float:
+    """``text`` as a number above 0."""
+    found = float(parse_number(name, text, hint))
+    if not 0 < found < float("inf"):
+        raise InputError(f"{name} is {found:g}, which is not a positive number.", hint)
+    return found
+
+
 def parse_whole(flag: str, text: str, least: int, hint: str) -> int:
     """``text`` as a whole number of at least ``least``."""
     try:
@@ -166,11 +174,7 @@ def positive(metavar: str, example: str, help: str, default: Any = None, **rest:
     """An option that takes a number above 0."""
 
     def read(flag: str, typed: str) -> float:
-        hint = f"Give a number above 0, e.g. {flag} {example}."
-        found = float(parse_number(flag, typed, hint))
-        if not 0 < found < float("inf"):
-            raise InputError(f"{flag} is {found:g}, which is not a positive number.", hint)
-        return found
+        return parse_positive(flag, typed, f"Give a number above 0, e.g. {flag} {example}.")
 
     return Flag(metavar, help, default, read=read, **rest)
 

@@ -17,10 +17,10 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
@@ -103,20 +103,8 @@ def tabled(title: str, header: Sequence[str], rows: Cells, caption: str, fields:
     return Report(title, [Table(title, header, rows)], [caption], fields=fields)
 
 
-class FileReport(Protocol):
-    """What was met while a file was read (``files.report``)."""
-
-    def sentences(self) -> list[str]:
-        """In plain English."""
-        ...
-
-    def as_dict(self) -> dict[str, Any]:
-        """As ``--json`` prints it."""
-        ...
-
-
-def say_read(*reports: FileReport | None) -> list[dict[str, Any]]:
-    """Say on stderr what files held, before it is used; the same for ``read`` of ``--json``."""
+def say_read(*reports: Any) -> list[dict[str, Any]]:
+    """Say on stderr what files held (``files.report``), before it is used; the same for ``read`` of ``--json``."""
     read = [report for report in reports if report is not None]
     for report in read:
         for sentence in report.sentences():
@@ -202,46 +190,52 @@ def checked_file(flag: str, text: str) -> Path:
     return path
 
 
-def write_folder(out: str, files: Mapping[str, Any]) -> None:
-    """Tables and figures by file name, all of them or none."""
-    from nextlabel.reporting.artifacts import write_files
-
-    write_files(Path(out), files)
-    say(f"Wrote {', '.join(files)} to {out}.")
-
-
 def deliver(
     said: Report | Said, context: typer.Context, *, out: str | None = None, page: str | None = None, as_json: bool
 ) -> None:
     """What a command says into a folder, onto a page, and to stdout as JSON or for people."""
-    if out is not None and not isinstance(said, Said):
-        write_folder(out, said.files())
-    if page is not None and not isinstance(said, Said):
+    if isinstance(said, Said):
+        if as_json:
+            print_json(said.fields)
+        else:
+            sys.stdout.write(said.text)
+            sys.stdout.flush()
+            sys.stderr.write(f"{said.sentence}\n" if said.sentence else "")
+        if said.code:
+            raise typer.Exit(said.code)
+        return
+    if out is not None:
+        from nextlabel.reporting.artifacts import write_files
+
+        write_files(Path(out), files := said.files())
+        say(f"Wrote {', '.join(files)} to {out}.")
+    if page is not None:
         with whole_file(page) as stream:
             stream.write(said.page(command_line(context)))
         say(f"Wrote {page}.")
     if as_json:
         print_json(said.fields)
-    elif isinstance(said, Said):
-        sys.stdout.write(said.text)
-        sys.stdout.flush()
-        sys.stderr.write(f"{said.sentence}\n" if said.sentence else "")
-    else:
-        print_report(said)
-    if isinstance(said, Said) and said.code:
-        raise typer.Exit(said.code)
-
-
-def print_report(report: Report) -> None:
-    """Warnings, tables and sentences; a table without a caption has the sentences below it."""
-    sys.stdout.write("".join(f"Mind: {one}\n\n" for one in report.warnings))
+        return
+    sys.stdout.write("".join(f"Mind: {one}\n\n" for one in said.warnings))
     sys.stdout.flush()
-    for table in report.tables:
+    for table in said.tables:  # one without a caption has the sentences below it
         if table.brief != ():
-            caption = f"{table.caption}\n" if table.caption else "\n".join([*report.notes, *report.sentences])
+            caption = f"{table.caption}\n" if table.caption else "\n".join([*said.notes, *said.sentences])
             print_table(table.title, table.header, table.shown, caption)
-    sys.stdout.write("".join(f"{line}\n" for line in report.closing))
+    sys.stdout.write("".join(f"{line}\n" for line in said.closing))
     sys.stdout.flush()
+
+
+@contextmanager
+def handling(number: int, handler: Any) -> Iterator[None]:
+    """Handle a signal inside the block, in the main thread: signals do not reach others."""
+    main = threading.current_thread() is threading.main_thread()
+    before = signal.signal(number, handler) if main else None
+    try:
+        yield
+    finally:
+        if main:
+            signal.signal(number, before)
 
 
 @contextmanager
@@ -253,15 +247,6 @@ def interrupts() -> Iterator[list[int]]:
         come.append(number)
         raise KeyboardInterrupt
 
-    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        yield come  # ignored, or handled by the program that runs the command
-        return
-    try:
-        signal.signal(signal.SIGINT, note)
-    except ValueError:  # not the main thread, which signals do not reach
+    ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # else ignored, or the calling program's
+    with handling(signal.SIGINT, note) if ours else nullcontext():
         yield come
-        return
-    try:
-        yield come
-    finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -93,14 +93,14 @@ def plan(
             value=value, replications=replications, seed=seed, turn_away=turn_away, policy=policy,
             engine=Engine(jobs=jobs), progress=progress,
         )  # fmt: skip
-    notes = [] if learnt is None else [*learnt.sentences(), *_span(span)]
+    notes, fields = ([], None) if learnt is None else _of_pilot(learnt, span)
     warnings = [] if learnt is None else learnt.warnings(target)
     from nextlabel.planning.report import plan_report
 
     shown = found.problem.with_budget(int(found.budgets[-1]))
     return plan_report(
         found, f"Plan: {describe(shown)}", learnt=notes, warnings=warnings, read=read, problem=problem_fields(shown),
-        price=price, pilot=None if learnt is None else _pilot_fields(learnt, span),
+        price=price, pilot=fields,
     )  # fmt: skip
 
 
@@ -117,22 +117,16 @@ def _pilot(
         return read_pilot(source, method, positive, gold, float(threshold))
 
 
-def _span(span: tuple[int | None, int | None] | None) -> list[str]:
-    """How far the least budget may move because the prior is only learnt."""
-    if span is None or span[0] is None:
-        return []
-    high = "out of reach" if span[1] is None else f"{span[1]:,}"
-    return [
-        "With the prior anywhere in its 95% range, the least budget of any policy, if workers are alike, is between "
-        f"{span[0]:,} and {high}."
-    ]
-
-
-def _pilot_fields(learnt: Pilot, span: tuple[int | None, int | None] | None) -> dict[str, Any]:
+def _of_pilot(learnt: Pilot, span: tuple[int | None, int | None] | None) -> tuple[list[str], dict[str, Any]]:
+    """What the pilot says, and how far the least budget may move because the prior is only learnt."""
     from nextlabel.model.tables import prior_table
 
-    one = learnt.learnt
-    return {
+    one, said = learnt.learnt, learnt.sentences()
+    if span is not None and span[0] is not None:
+        most = "out of reach" if span[1] is None else f"{span[1]:,}"
+        least = "With the prior anywhere in its 95% range, the least budget of any policy, if workers are alike, is"
+        said = [*said, f"{least} between {span[0]:,} and {most}."]
+    return said, {
         "tasks": learnt.report.tasks,
         "labels": learnt.report.labels,
         "prior": prior_table(one.prior),
@@ -166,10 +160,7 @@ def _value(flags: ProblemFlags, problem: Problem) -> float:
     """What a task that comes out right earns."""
     if flags.value is None:
         return 1.0
-    hint = "Give a number above 0, e.g. --value 10."
-    value = float(opt.parse_number("value", flags.value, hint))
-    if not 0 < value < float("inf"):
-        raise InputError(f"value is {value:g}, which is not a positive number.", hint)
+    value = opt.parse_positive("value", flags.value, "Give a number above 0, e.g. --value 10.")
     if problem.label_cost == 0:
         raise InputError("--value only has an effect with --label-cost.", "Add that, or leave it out.")
     return value

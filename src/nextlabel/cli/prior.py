@@ -72,65 +72,45 @@ def problem_line(prior: Prior) -> str:
     """The prior in one line, for a [[tasks]] table of a problem file; values of JSON are values of TOML too."""
     from nextlabel.model.tables import prior_table
 
-    table = _rounded(prior_table(prior))
+    table = json.loads(json.dumps(prior_table(prior)), parse_float=lambda typed: float(f"{float(typed):.{DIGITS}g}"))
     if isinstance(table, dict):
         return "prior = {" + ", ".join(f"{key} = {json.dumps(value)}" for key, value in table.items()) + "}"
     return f"prior = {json.dumps(table)}"
 
 
-def _rounded(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _rounded(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_rounded(item) for item in value]
-    return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
-
-
-def _row(one: LearntPrior) -> dict[str, Any]:
-    from nextlabel.model.tables import prior_table
-
-    return {
-        "method": one.method,
-        "prior": prior_table(one.prior),
-        "standard_errors": one.standard_errors or None,
-        "log_likelihood": one.log_likelihood,
-        "log_likelihood_per_task": one.per_task,
-        "parameters": one.parameters,
-        "bic": one.bic,
-        "p_value": one.p_value,
-        "converged": one.converged,
-        "note": one.note,
-    }
-
-
-def _as_dict(counts: LabelCounts, found: Comparison) -> dict[str, Any]:
-    labels, shares = counts.labels, (counts.totals / counts.totals.sum()).tolist()
-    return {
-        "tasks": len(counts),
-        "labels": int(counts.totals.sum()),
-        "labels_per_task": {"least": int(labels.min()), "most": int(labels.max())},
-        **({"share_of_ones": shares[1]} if counts.answers == 2 else {"shares": shares}),
-        "methods": [_row(one) for one in found.learnt],
-        "use": found.use.method,
-        "why": found.why,
-        "toml": problem_line(found.use.prior),
-    }
-
-
 def _report(path: str, counts: LabelCounts, found: Comparison, run: dict[str, Any], about: dict[str, Any]) -> Report:
+    from nextlabel.model.tables import prior_table
     from nextlabel.reporting.report import Report, Table
 
-    answer = _as_dict(counts, found)
+    labels, total = counts.labels, int(counts.totals.sum())
+    shares, line = (counts.totals / counts.totals.sum()).tolist(), problem_line(found.use.prior)
+    answer: dict[str, Any] = {
+        "tasks": len(counts),
+        "labels": total,
+        "labels_per_task": {"least": int(labels.min()), "most": int(labels.max())},
+        **({"share_of_ones": shares[1]} if counts.answers == 2 else {"shares": shares}),
+        "methods": [
+            {
+                "method": one.method, "prior": prior_table(one.prior), "standard_errors": one.standard_errors or None,
+                "log_likelihood": one.log_likelihood, "log_likelihood_per_task": one.per_task,
+                **{name: getattr(one, name) for name in ("parameters", "bic", "p_value", "converged", "note")},
+            }
+            for one in found.learnt
+        ],
+        "use": found.use.method,
+        "why": found.why,
+        "toml": line,
+    }  # fmt: skip
     rows = [line for one in found.learnt for line in _lines(one)]
     header = ("method", "prior ± standard error", "log L", "BIC", "fit p")
-    title = f"Priors of {counted(len(counts), 'task')} with {counted(int(counts.totals.sum()), 'label')} in {path}"
+    title = f"Priors of {counted(len(counts), 'task')} with {counted(total, 'label')} in {path}"
     caption = (
         "log L: log likelihood; fit p: share of sets of tasks drawn from the prior that look less like it than these "
         "do. Below [[tasks]] in the problem file:"
     )
     # the line stands below the table, which would break it
     return Report(
-        title, [Table(title, header, rows)], [f"{found.why}\n{caption}"], closing=[problem_line(found.use.prior)],
+        title, [Table(title, header, rows)], [f"{found.why}\n{caption}"], closing=[line],
         fields=answer | run, files=lambda: _files(counts, found, answer | about),
     )  # fmt: skip
 
@@ -140,7 +120,9 @@ def _lines(one: LearntPrior) -> list[tuple[str, ...]]:
     from nextlabel.model.dirichlet import Dirichlet
     from nextlabel.model.mixture import as_mixture
 
-    numbers = (f"{one.log_likelihood:,.2f}", f"{one.bic:,.1f}", _shown_p(one.p_value))
+    # A p-value of drawn sets is never below one over their number.
+    p = "-" if one.p_value is None else "≤0.001" if one.p_value <= 0.001 else f"{one.p_value:.3f}"
+    numbers = (f"{one.log_likelihood:,.2f}", f"{one.bic:,.1f}", p)
     if isinstance(one.prior, Dirichlet):
         weights = [_with_error(x, one.standard_errors.get(f"alpha{j}")) for j, x in enumerate(one.prior.weights)]
         return [(one.method, f"Dirichlet({', '.join(weights)})", *numbers)]
@@ -154,11 +136,6 @@ def _lines(one: LearntPrior) -> list[tuple[str, ...]]:
         prior = f"Beta({alpha}, {beta})" if single else f"{v:.3f} Beta({alpha}, {beta})"
         lines.append((one.method, prior, *numbers) if i == 0 else ("", prior, "", "", ""))
     return lines
-
-
-def _shown_p(p: float | None) -> str:
-    """A p-value of drawn sets, which is never below one over their number."""
-    return "-" if p is None else "≤0.001" if p <= 0.001 else f"{p:.3f}"
 
 
 def _with_error(value: float, error: float | None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import typer
 
@@ -30,15 +30,12 @@ def rates(
     read = say_read(table.report)
     with working("Estimating rates"):
         found = estimate_rates(table, unit=unit, seed=seed)
+    from nextlabel.reporting.figures import rates_figure
     from nextlabel.reporting.report import Report
-
-    def files() -> dict[str, Any]:
-        from nextlabel.reporting.figures import rates_figure
-
-        return {"rates.png": rates_figure(found)}
 
     flags = f"--arrival-rate {found.arrival_rate:.4g}"
     if found.completion_rate is not None:
         flags += f" --completion-rate {found.completion_rate:.4g}"
     lines = [*found.sentences(), f"For plan, bound and simulate, time in {unit}: {flags}"]
-    return Report("Rates", [], [], closing=lines, fields={**found.as_dict(), "read": read}, files=files)
+    fields = {**found.as_dict(), "read": read}
+    return Report("Rates", [], [], closing=lines, fields=fields, files=lambda: {"rates.png": rates_figure(found)})

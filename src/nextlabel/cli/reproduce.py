@@ -93,13 +93,7 @@ def _find_studies() -> None:
 
 def _command(name: str, config: StudyOptions) -> str:
     """The command that makes this study again."""
-    typed = ["nextlabel", "reproduce", name, "--seed", str(config.seed)]
-    if name in WITH_DATA:
-        typed += ["--data", "DIR"]
-    if config.quick:
-        typed.append("--quick")
-    if config.replications is not None:
-        typed += ["--replications", str(config.replications)]
-    if name == "delay" and config.tasks is not None:
-        typed += ["--tasks", str(config.tasks)]
-    return " ".join(typed)
+    few = [] if config.replications is None else ["--replications", str(config.replications)]
+    some = ["--tasks", str(config.tasks)] if name == "delay" and config.tasks is not None else []
+    data, quick = ["--data", "DIR"] if name in WITH_DATA else [], ["--quick"] if config.quick else []
+    return " ".join(["nextlabel", "reproduce", name, "--seed", str(config.seed), *data, *quick, *few, *some])

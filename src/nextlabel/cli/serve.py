@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 import sys
 from contextlib import suppress
+from importlib.util import find_spec
 
 from nextlabel.cli.options import DB, HOST, LOG_LEVEL, PORT, PUBLIC_URL, LogLevel, flag, switch, verb, whole
 from nextlabel.cli.output import say
@@ -47,7 +49,12 @@ def serve(
     with suppress(KeyboardInterrupt):  # by then the service has ended in good order
         run(settings, db, pages=mount_pages, show_token=show_token, show_start=show_start)
     _tell("nextlabel serve ended.")
-    _leave()
+    # Tables and kernels that threads still make may take a minute, and the next start makes them again; all that
+    # counts is in the database.
+    logging.shutdown()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
 
 
 def _tell(sentence: str) -> None:
@@ -56,17 +63,6 @@ def _tell(sentence: str) -> None:
         say(sentence)
     else:
         logging.getLogger("nextlabel.service").warning(sentence)
-
-
-def _leave() -> None:
-    """End this process without waiting for tables and kernels that are being made in its threads.
-
-    They may take a minute, and the next start makes them again; everything that counts is in the database.
-    """
-    logging.shutdown()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(0)
 
 
 def show_token(token: str) -> None:
@@ -81,20 +77,13 @@ def show_token(token: str) -> None:
 
 def needs_service() -> None:
     """Refuse where the packages of the service are missing."""
-    try:
-        import fastapi
-        import itsdangerous
-        import pydantic_settings
-        import uvicorn
-    except ModuleNotFoundError as error:
-        raise InputError(f"the service needs the package {error.name}.", "pip install 'nextlabel[service]'.") from None
-    del fastapi, itsdangerous, pydantic_settings, uvicorn
+    for package in ("fastapi", "itsdangerous", "pydantic_settings", "uvicorn"):
+        if find_spec(package) is None:
+            raise InputError(f"the service needs the package {package}.", "pip install 'nextlabel[service]'.")
 
 
 def check_port(host: str, port: int) -> None:
     """Refuse a port that is taken, before anything is made."""
-    import socket
-
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -17,8 +17,6 @@ from nextlabel.prose import counted
 
 if TYPE_CHECKING:
     from nextlabel.reporting.report import Report
-    from nextlabel.simulation.study import Study
-
 DEFAULT_POLICIES = ("auto", "okg", "uniform")
 #: Flags about questions with a choice.
 CHOICES = ("prices", "pending", "most_labels", "turn_away", "channels", "engine")
@@ -110,22 +108,15 @@ def simulate(
     about = {"command": command_line(context), "started": started, **run, "engine": engine.engine, "jobs": engine.jobs}
     title = f"Simulation of {counted(study.replications, 'replication')}: {describe(problem, study.pending)}"
     if problem.workers:
-        say(f"{_crowd_sentence(turn_away, channels)} {study.bound.assumes}")
-    _warn(study)
-    return study_report(study, title, fields, {**about, "most_labels": most_labels})
-
-
-def _crowd_sentence(turn_away: bool, channels: str | None) -> str:
-    """What the policies knew and what they could do."""
-    away = "may turn workers away" if turn_away else "give every arrival a task"
-    if channels == "learnt":
-        return f"Policies learn the workers as labels come in and {away}; the bound is that of workers who are known."
-    return f"Policies know how each worker answers and {away}."
-
-
-def _warn(study: Study) -> None:
+        away = "may turn workers away" if turn_away else "give every arrival a task"
+        knew = f"Policies know how each worker answers and {away}."
+        if channels == "learnt":
+            knew = "Policies learn the workers as labels come in"
+            knew = f"{knew} and {away}; the bound is that of workers who are known."
+        say(f"{knew} {study.bound.assumes}")
     capped = [result for result in study.results if result.cap_binds]
     if capped:
-        names = ", ".join(result.name for result in capped)
         most = max(result.most_labels for result in capped)
-        say(f"warning: {names} gave {most} labels to one task, the most allowed here; raise --most-labels.")
+        named = ", ".join(result.name for result in capped)
+        say(f"warning: {named} gave {most} labels to one task, the most allowed here; raise --most-labels.")
+    return study_report(study, title, fields, {**about, "most_labels": most_labels})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,9 +14,7 @@ from nextlabel.errors import InputError
 from nextlabel.prose import counted
 
 if TYPE_CHECKING:
-    from nextlabel.files.labels import Gold, LabelTable
     from nextlabel.reporting.report import Report
-    from nextlabel.solve.crowd.from_labels import BoundFromLabels
 
 
 @opt.verb(out=True, page=True)
@@ -57,83 +54,62 @@ def workers(
     if answer == "pair":
         idle = ["gold", "scale", "range_", "loss", "task_column", "worker_column", "label_column", "duplicates", "db"]
         opt.refuse_idle(context, idle, "answers other than pair")
-        return _pairs(labels, top, target)
     with working("Starting"):
+        from nextlabel.crowd.agreement import agreement
         from nextlabel.crowd.answers import Number, Rating, answer_type, check_options
+        from nextlabel.crowd.learn import learn_crowd
+        from nextlabel.crowd.numbers import learn_numbers
+        from nextlabel.crowd.pairs import learn_pairs
+        from nextlabel.crowd.questions import learn_labels
+        from nextlabel.files.labels import read_answers
+        from nextlabel.files.write import write_csv
+        from nextlabel.reporting.numbers import labels_report, numbers_report
+        from nextlabel.reporting.pairs import pairs_report
+        from nextlabel.reporting.workers import workers_report
+        from nextlabel.solve.crowd.from_labels import bound_from_labels
 
         check_options(answer, scale=scale, range=range_, loss=loss)
         kind = answer_type("choice" if answer == "multi" else answer, (), scale, range_, loss)
-        scaled = kind if isinstance(kind, Number | Rating) else None
-    with working(f"Reading {labels}"):
-        from nextlabel.files.labels import read_answers
-
-        table = columns.read(labels, context)
-        if table.worker is None:
-            raise InputError(
-                f"{labels} has no column {columns.worker_column!r}, so nobody knows who gave which label.",
-                "Name the column that holds the worker with --worker-column.",
-            )
-        words = gold is not None and answer != "choice"
-        known = read_answers(gold, columns.task_column, columns.label_column) if gold is not None and words else None
-        truth, known_of = columns.gold(None if words else gold, table), columns.features(features)
-    read = say_read(table.report, truth, known_of)
     found: Any
-    with working(f"Learning from {labels}"):
-        from nextlabel.crowd.agreement import agreement
-
-        if answer == "multi":
-            from nextlabel.crowd.questions import learn_labels
-            from nextlabel.reporting.numbers import labels_report
-
-            found = learn_labels(table, known)
-            title = f"{counted(len(found.worker_names), 'worker')} in {labels}"
-            report = labels_report(found, title, read, seconds=perf_counter() - begin)
-        elif scaled is not None:
-            from nextlabel.crowd.numbers import learn_numbers
-            from nextlabel.reporting.numbers import numbers_report
-
-            found, alike = learn_numbers(table, scaled), agreement(table, scaled.level)
-            title = f"{counted(len(found.workers), 'worker')} in {labels}"
-            report = numbers_report(found, alike, title, known, read, seconds=perf_counter() - begin)
+    if answer == "pair":
+        with working(f"Learning from {labels}"):
+            found = learn_pairs(labels)
+        say_read(*found.read)
+        report = pairs_report(found, f"Items of {labels}, the best first", top, seconds=perf_counter() - begin)
+    else:
+        with working(f"Reading {labels}"):
+            table = columns.read(labels, context)
+            if table.worker is None:
+                raise InputError(
+                    f"{labels} has no column {columns.worker_column!r}, so nobody knows who gave which label.",
+                    "Name the column that holds the worker with --worker-column.",
+                )
+            words = None if gold is None or answer == "choice" else gold
+            known = None if words is None else read_answers(words, columns.task_column, columns.label_column)
+            truth, known_of = columns.gold(gold if words is None else None, table), columns.features(features)
+        read, notes, bound = say_read(table.report, truth, known_of), list[str](), dict[str, Any]()
+        with working(f"Learning from {labels}"):
+            alike = None if answer == "multi" else agreement(table, *([kind.level] if answer != "choice" else []))
+            if answer == "multi":
+                found = learn_labels(table, known)
+            elif isinstance(kind, Number | Rating):
+                found = learn_numbers(table, kind)
+            else:
+                found = learn_crowd(table, truth, features=known_of)
+        if budget is not None:
+            with working(f"Bounding {counted(budget, 'more label', 'more labels')}") as progress:
+                limit = bound_from_labels(table, budget, truth, arrivals=arrivals, seed=seed, progress=progress)
+            notes, bound = limit.sentences(), {"bound": limit.as_dict()}
+        title = f"{counted(len(found.worker_names if answer == 'multi' else found.workers), 'worker')} in {labels}"
+        seconds = perf_counter() - begin
+        if alike is None:
+            report = labels_report(found, title, read, seconds=seconds)
+        elif answer == "choice":
+            report = workers_report(found, alike, title, notes, read, **bound, seconds=seconds)
         else:
-            from nextlabel.crowd.learn import learn_crowd
-            from nextlabel.reporting.workers import workers_report
-
-            found, alike = learn_crowd(table, truth, features=known_of), agreement(table)
-    if answer == "choice":
-        bound = None if budget is None else _bound(table, budget, truth, arrivals, seed)
-        title = f"{counted(len(found.workers), 'worker')} in {labels}"
-        more = {} if bound is None else {"bound": bound.as_dict()}
-        notes = [] if bound is None else bound.sentences()
-        report = workers_report(found, alike, title, notes, read, **more, seconds=perf_counter() - begin)
-    _save(list(found.tasks()), target)
-    return report
-
-
-def _bound(table: LabelTable, budget: int, truth: Gold | None, arrivals: int | None, seed: int) -> BoundFromLabels:
-    with working(f"Bounding {counted(budget, 'more label', 'more labels')}") as progress:
-        from nextlabel.solve.crowd.from_labels import bound_from_labels
-
-        return bound_from_labels(table, budget, truth, arrivals=arrivals, seed=seed, progress=progress)
-
-
-def _pairs(labels: str, top: int | None, target: Path | None) -> Report:
-    """The order of items, from comparisons."""
-    begin = perf_counter()
-    with working(f"Learning from {labels}"):
-        from nextlabel.crowd.pairs import learn_pairs
-        from nextlabel.reporting.pairs import pairs_report
-
-        found = learn_pairs(labels)
-        shown = pairs_report(found, f"Items of {labels}, the best first", top, seconds=perf_counter() - begin)
-    say_read(*found.read)
-    _save(list(found.tasks()), target)
-    return shown
-
-
-def _save(rows: list[dict[str, Any]], target: Path | None) -> None:
+            report = numbers_report(found, alike, title, known, read, seconds=seconds)
     if target is not None:
-        from nextlabel.files.write import write_csv
-
+        rows = list(found.tasks())
         write_csv(rows, target)
         say(f"{counted(len(rows), 'task')} written to {target}.")
+    return report

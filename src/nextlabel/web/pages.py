@@ -12,7 +12,7 @@ from nextlabel.service.settings import ServiceSettings
 from nextlabel.store.engine import SERVICE_LOCK_WAIT_S
 from nextlabel.store.sql import open_store
 from nextlabel.web.dashboard import access
-from nextlabel.web.dashboard.routes import audit, campaign, create, links, tokens
+from nextlabel.web.dashboard.routes import campaign, create, links
 from nextlabel.web.dashboard.state import DashboardState
 from nextlabel.web.render import ADDRESS, FOLDER, Static
 from nextlabel.web.worker import audit as expert
@@ -23,7 +23,7 @@ def mount_pages(app: FastAPI) -> None:
     """Add the workers' page, the expert's, the requester's dashboard, and the static files of all."""
     app.mount(ADDRESS, Static(directory=FOLDER))
     app.state.dashboard = DashboardState(app.state.nextlabel)
-    for module in (worker, expert, access, campaign, links, create, audit, tokens):
+    for module in (worker, expert, access, campaign, links, create):
         app.include_router(module.router)
 
 

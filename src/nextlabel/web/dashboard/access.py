@@ -1,4 +1,4 @@
-"""What every request to the dashboard goes through: the session and its role, the origin of forms, errors as pages.
+"""What every request to the dashboard goes through: the session and its role, errors as pages; and who has tokens.
 
 Auditors and viewers see pages without forms; viewers see nothing in which workers are named (``service.auth``).
 
@@ -14,7 +14,7 @@ import re
 import secrets
 import time
 from collections.abc import AsyncIterator
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 from urllib.parse import quote
 
 from anyio import to_thread
@@ -23,10 +23,10 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from nextlabel.campaign.records import AccessToken, Session
+from nextlabel.campaign.records import AccessToken, Role, Session
 from nextlabel.campaign.rows import CampaignRow
 from nextlabel.errors import InputError, NotAllowedError, NotFoundError
-from nextlabel.service.access import hashed
+from nextlabel.service.access import give_campaign, hashed, make_token, revoke_token, tokens_of
 from nextlabel.service.app_state import app_state
 from nextlabel.service.auth import ROLES, Principal, Rights
 from nextlabel.service.limits import address_of
@@ -44,6 +44,7 @@ _REQUESTER_PAGES, _WORKERS_PAGES = (
 )
 _AUDIT_PAGE = re.compile(r"/campaigns/[^/]+/audit")
 _TITLES = {403: "Not allowed", 404: "Not found", 410: "Deleted", 413: "Too large", 503: "Temporarily unavailable"}
+NO_ACTION = ("the form does not say what to do.", "Use one of its buttons.")
 COOKIE = "nl_requester"
 MAX_AGE_S = 12 * 3600
 
@@ -180,3 +181,40 @@ def _cookie(request: Request) -> Any:
         "httponly": True,
         "samesite": "strict",
     }
+
+
+#: Actions that the page shows.
+ACTIONS_SHOWN = 200
+
+
+@router.get("/access")
+def access_page(request: Request, problem: Told = "", made: Told = "") -> Response:
+    """The tokens, a form for another one, and the last activity."""
+    state, by, rights = app_state(request), principal_of(request).token, rights_of(request)
+    roles = [role for role in get_args(Role) if rights.administers or role != "administrator"]
+    return page(
+        "dashboard/access.html", problem=problem, made=made, rights=rights, roles=roles, by=by,
+        tokens=tokens_of(state.campaign_service.store, by), activity=state.access.activity(by, limit=ACTIONS_SHOWN),
+    )  # fmt: skip
+
+
+@router.post("/access")
+def change_access(request: Request, sent: Form) -> Response:
+    """Make or end a token, or hand a campaign over; a token is shown on the page that follows, and nowhere else."""
+    form = {name: value.strip() for name, value in texts_of(sent).items()}
+    state, by = app_state(request), principal_of(request).token
+    store = state.campaign_service.store
+    request.state.again = lambda problem: access_page(request, problem)
+    made = ""
+    if "revoke" in form:
+        revoke_token(store, form["revoke"], by)
+    elif "campaign" in form and rights_of(request).administers:
+        give_campaign(store, form["campaign"], form.get("owner", ""))
+    elif form.get("role") in get_args(Role):
+        role: Role = form["role"]  # type: ignore[assignment]
+        limits = [name for name in re.split(r"[\s,;]+", form.get("campaigns", "")) if name]
+        made = make_token(store, by, form.get("name", ""), role, form.get("owner") or None, limits)
+    else:
+        raise InputError(*NO_ACTION)
+    state.access.read()
+    return access_page(request, made=made) if made else RedirectResponse("/access", 303)

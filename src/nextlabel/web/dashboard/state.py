@@ -33,7 +33,6 @@ from typing import IO, Any, Generic, TypeVar
 import numpy as np
 from starlette.requests import Request
 
-from nextlabel.application.certificate import Certificate
 from nextlabel.application.imports import ImportStatus, imports_of
 from nextlabel.application.jobs import Jobs
 from nextlabel.application.worker_reports import Learnt
@@ -109,10 +108,6 @@ class DashboardState:
         """The current summary if it is quick to compute; else the latest, None while the first is computed."""
         return self._summaries.latest(row, wait=_is_quick(row)).value
 
-    def certificate(self, row: CampaignRow) -> Certificate | None:
-        """The last certificate, None while the first is computed."""
-        return self.service.certificates.look(row.id)
-
     def forecast(self, row: CampaignRow) -> ForecastView | None:
         """The latest forecast, None while the first is computed."""
         known = self._forecasts.latest(row)
@@ -140,7 +135,7 @@ class DashboardState:
             self._workers,
             *([] if _is_quick(row) else [self._summaries]),
         ]
-        certificate = self.certificate(row)
+        certificate = self.service.certificates.look(row.id)
         proved = "0" if certificate is None else f"{certificate.seq}-{certificate.at}"
         imported = "".join(f"{one.state}{one.rows}" for one in self.imports(row))
         return ".".join([proved, imported, *(str(cache.latest(row).version) for cache in caches)])

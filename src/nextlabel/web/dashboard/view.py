@@ -61,7 +61,7 @@ def campaign_view(
     dashboard: DashboardState, row: CampaignRow, rights: Rights, before: int | None = None
 ) -> dict[str, Any]:
     """Everything that the page of a campaign shows to somebody with these rights."""
-    summary, certificate = dashboard.summary(row), dashboard.certificate(row)
+    summary, certificate = dashboard.summary(row), dashboard.service.certificates.look(row.id)
     accuracy, store = row.config.reward == Accuracy(), dashboard.store
     promised = row.config.at_most_wrong is not None or row.rules.guarantee
     view = {

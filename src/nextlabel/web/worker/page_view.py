@@ -17,6 +17,7 @@ A code and an assignment are worth money, so they are there for work alone: at l
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -28,7 +29,7 @@ from nextlabel.campaign.declaration import LONGEST_COMMENT
 from nextlabel.campaign.replies import NoTask
 from nextlabel.campaign.rows import CampaignRow
 from nextlabel.campaign.settings import CampaignSettings, shown_payload
-from nextlabel.errors import NextlabelError
+from nextlabel.errors import InputError, NextlabelError
 from nextlabel.integrations import mturk
 from nextlabel.integrations.platforms import platform_of
 from nextlabel.service.app_state import app_state
@@ -37,7 +38,7 @@ from nextlabel.service.middleware import request_context
 from nextlabel.service.prefix import prefixed
 from nextlabel.web.markdown import safe_html
 from nextlabel.web.render import PageRoute, page, render, replace_surrogates, wants_json
-from nextlabel.web.worker.session import WorkerSession, completion_of
+from nextlabel.web.worker.session import COMPLETION, COOKIE_KIND, SESSION_COOKIE, WorkerSession, checked_completion
 from nextlabel.web.worker.steps import WorkerView, version_of
 from nextlabel.web.worker.task_view import INSTRUCTIONS_KEY, SKIP_KEY, UNDO_KEY, choices, payload_parts
 from nextlabel.web.worker.texts import FINAL_REASONS, WorkerTexts, texts_for
@@ -160,6 +161,16 @@ def way_out(session: WorkerSession, view: WorkerView, final: bool) -> WayOut:
     return WayOut(address, urlsplit(address).hostname or "", code)
 
 
+def _completion_of(request: Request) -> WayOut:
+    """Where somebody whose campaign was deleted finishes on their platform, by their session or by their link."""
+    state, cookie = app_state(request), request.cookies.get(SESSION_COOKIE, "")
+    session = WorkerSession.of(state.links, COOKIE_KIND, cookie)
+    address = "" if session is None else session.completion
+    with suppress(InputError):
+        address = checked_completion(request.query_params.get(COMPLETION, ""), state.settings) or address
+    return WayOut(address, urlsplit(address).hostname or "")
+
+
 def framed_policy(request: Request) -> dict[str, str]:
     """What a page in a frame may do that others may not: be framed by these sites, and send a form to them."""
     settings = app_state(request).settings
@@ -182,5 +193,5 @@ def error_page(
     return page(
         "worker/error.html", status, headers, own_policy=policy, texts=texts, heading=texts(f"errors.{key}.heading"),
         text=texts(f"errors.{key}.text"), detail=detail[:1].upper() + detail[1:],
-        completion=completion_of(request) if key == "deleted" else None,
+        completion=_completion_of(request) if key == "deleted" else None,
     )  # fmt: skip

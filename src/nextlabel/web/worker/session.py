@@ -20,9 +20,8 @@ is one of the setting ``submit_hosts``.
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Self
+from typing import Self
 from urllib.parse import urlencode, urlsplit
 
 from starlette.requests import Request
@@ -49,13 +48,6 @@ NO_SESSION = (
     "this page does not know who you are.",
     "Open the link that you were sent again, and allow cookies for this site.",
 )
-
-
-class Completion(NamedTuple):
-    """The platform's page at the end of the work, and its host."""
-
-    address: str
-    site: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,15 +138,6 @@ def session_of(request: Request, place: str) -> WorkerSession:
 def allow_framing(request: Request) -> None:
     """Let the page that answers a request, also one with an error, be framed by the sites of the settings."""
     request_context(request).framed = bool(app_state(request).settings.frame_origins)
-
-
-def completion_of(request: Request) -> Completion | None:
-    """Where somebody whose campaign was deleted finishes on their platform, by their session or by their link."""
-    session = WorkerSession.of(app_state(request).links, COOKIE_KIND, request.cookies.get(SESSION_COOKIE, ""))
-    address = "" if session is None else session.completion
-    with suppress(InputError):
-        address = checked_completion(request.query_params.get(COMPLETION, ""), app_state(request).settings) or address
-    return Completion(address, urlsplit(address).hostname or "") if address else None
 
 
 def keep_cookie(request: Request, response: Response, session: WorkerSession, name: str, value: str) -> None:

@@ -1,4 +1,7 @@
-"""The list of campaigns; one campaign with its updates, its items and its workers; and what a requester does to it."""
+"""The list of campaigns; one campaign with its updates, its items, workers and audit; and what a requester does to it.
+
+In an audit a requester draws items, and an expert answers them one by one, without seeing the results.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +23,15 @@ from nextlabel.campaign.replies import Added
 from nextlabel.campaign.rows import CampaignRow
 from nextlabel.campaign.settings import ALL, columns_of, is_shown, looks_personal, shown_payload
 from nextlabel.campaign.states import STANDINGS, Standing
-from nextlabel.errors import InputError, NotFoundError
+from nextlabel.errors import InputError, NotAllowedError, NotFoundError
 from nextlabel.files.columns import with_point
 from nextlabel.files.predictions import read_predictions
 from nextlabel.files.tables import delimited, uploaded_format
 from nextlabel.files.tasks import TaskReader
 from nextlabel.prose import counted
-from nextlabel.service.app_state import Service, app_state
+from nextlabel.service.app_state import Service, app_state, link_base, link_warning
 from nextlabel.service.auth import CampaignId
+from nextlabel.service.links import link_url, revoke_links
 from nextlabel.service.middleware import principal_of
 from nextlabel.service.models import LabelsQuery, ResultsQuery, WorkersQuery
 from nextlabel.service.openapi import api_view
@@ -35,7 +39,7 @@ from nextlabel.service.prefix import prefixed
 from nextlabel.service.routes.campaigns import current_row
 from nextlabel.service.routes.results import FileFormat, labels, results
 from nextlabel.service.routes.workers import show_workers
-from nextlabel.web.dashboard.access import Form, GuardedRoute, Told, file_of, rights_of, texts_of
+from nextlabel.web.dashboard.access import NO_ACTION, Form, GuardedRoute, Told, file_of, rights_of, texts_of
 from nextlabel.web.dashboard.access import campaign_page as about_campaign
 from nextlabel.web.dashboard.formatting import reason_of, title_of
 from nextlabel.web.dashboard.routes.create import read_items
@@ -66,7 +70,6 @@ COMMENTS_SHOWN = 50
 TaskNumber = Annotated[int, Path(ge=0, le=LARGEST)]
 Count = Annotated[int | None, Query(ge=0, le=10**9)]
 _STANDINGS: dict[str, Standing] = {"pause": "paused", "block": "blocked", "restore": "active"}
-NO_ACTION = ("the form does not say what to do.", "Use one of its buttons.")
 
 
 @router.get("/")
@@ -463,3 +466,41 @@ def _page_form(service: CampaignService, row: CampaignRow) -> tuple[Sequence[str
     read = list(config.display_names or ("",) * len(config.labels))
     shown = [name for name in columns if is_shown(config.show, name)]
     return columns, current(row, offered("workers", changing=True)), read, shown
+
+
+@router.get("/campaigns/{campaign}/audit")
+def audit_page(campaign: CampaignId, request: Request, problem: Told = "") -> Response:
+    """How far the audit has got, and the next item."""
+    state, rights, base = app_state(request), rights_of(request), link_base(request)
+    service = state.campaign_service
+    row = service.store.row(campaign)
+    promised = bool(row.rules.guarantee)
+    items = (service.guarantees if promised else service.audits).items(campaign)
+    token = state.links.audit_token(campaign, 0 if promised else len(items)) if rights.changes and items else ""
+    following = next((one for one in items if one.label is None), None)
+    return about_campaign(
+        "audit", request, row, problem=problem,
+        standing=service.guarantees.status(campaign) if promised else None,
+        link=link_url(base, token) if token else "", warning=link_warning(base),
+        drawn=len(items), answered=sum(one.label is not None for one in items), item=following,
+        fields=[] if following is None else fields_of(shown_payload(row.config.show, following.payload)),
+    )  # fmt: skip
+
+
+@router.post("/campaigns/{campaign}/audit")
+def change_audit(campaign: CampaignId, request: Request, form: Form, service: Service) -> Response:
+    """Draw items, or take an answer."""
+    request.state.again = lambda problem: audit_page(campaign, request, problem)
+    if ("items" in form or "revoke" in form) and not rights_of(request).changes:
+        raise NotAllowedError("only a requester draws items.", "Sign in with the token of a requester.")
+    if "items" in form:
+        service.audits.draw(campaign, read_whole(str(form["items"]), "the number of items"))
+    elif "revoke" in form:
+        revoke_links(service.store, campaign, [], join=False, audit=True)
+        app_state(request).access.read()
+    elif "task" in form:
+        asked = service.guarantees if service.store.row(campaign).rules.guarantee else service.audits
+        asked.answer(campaign, {str(form["task"]): str(form.get("label", ""))})
+    else:
+        raise InputError(*NO_ACTION)
+    return RedirectResponse(f"/campaigns/{campaign}/audit", 303)

@@ -23,7 +23,7 @@ from nextlabel.service.auth import CampaignId
 from nextlabel.service.links import link_url, revoke_links
 from nextlabel.service.routes.platforms import bonus_file, hook_url
 from nextlabel.service.webhooks import WebhookSender, checked_address, send_trial
-from nextlabel.web.dashboard.access import Form, GuardedRoute, Told, campaign_page
+from nextlabel.web.dashboard.access import NO_ACTION, Form, GuardedRoute, Told, campaign_page
 
 router = APIRouter(route_class=GuardedRoute, include_in_schema=False)
 
@@ -162,7 +162,7 @@ def change_webhooks(campaign: CampaignId, request: Request, form: Form) -> Respo
     elif "enable" in form:
         hooks.enable(campaign, str(form["enable"]))
     else:
-        raise InputError("the form does not say what to do.", "Use one of its buttons.")
+        raise InputError(*NO_ACTION)
     if told:
         return webhooks_page(campaign, request, **told)
     return RedirectResponse(f"/campaigns/{campaign}/webhooks", 303)

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
-from nextlabel.errors import InputError
+from nextlabel.prose import needs
 
 _trace: ModuleType | None = None
 
@@ -18,10 +18,8 @@ _trace: ModuleType | None = None
 def begin() -> None:
     """Make spans from now on."""
     global _trace
-    try:
+    with needs("tracing", "opentelemetry-api", "nextlabel[traces]"):
         from opentelemetry import trace
-    except ImportError as error:
-        raise InputError("traces need the package opentelemetry-api.", "pip install nextlabel[traces].") from error
     _trace = trace
 
 

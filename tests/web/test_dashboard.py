@@ -579,17 +579,17 @@ class TestCampaign:
                 reply = http.post(f"/campaigns/eventful/workers/{verb}", json={"worker": "cy"})
                 assert reply.json() == {"changed": 1, "left": 0}
         service.clock.ahead = 0.0
-        lines = log_page(
+        lines, _ = log_page(
             service.campaign_service.store,
             "eventful",
             service.campaign_service.store.row("eventful").config,
             None,
             100,
         )
-        kinds = {line.kind for line in lines.lines}
+        kinds = {line.kind for line in lines}
         assert kinds >= {"undone", "released", "expired", "late", "paused", "resumed", "changed", "closed", "reopened"}
         assert kinds >= {"worker_paused", "worker_blocked", "worker_restored", "labels_dropped", "labels_restored"}
-        for line in lines.lines:
+        for line in lines:
             assert line.text[-1] == "." and "None" not in line.text and "Somebody" not in line.text, line
 
     def test_store_in_memory(self) -> None:

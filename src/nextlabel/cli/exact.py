@@ -14,9 +14,7 @@ from nextlabel.errors import InputError
 from nextlabel.prose import counted
 
 if TYPE_CHECKING:
-    from nextlabel.model.problem import Problem
     from nextlabel.reporting.report import Report
-    from nextlabel.solve.exact import ExactResult
 
 
 @verb()
@@ -81,19 +79,14 @@ def exact(
         rows.insert(0, ("upper bound", f"{bound.value:.6f}", f"{bound.per_task:.6f}"))
     answer |= {"seconds": best.seconds, "problem": problem_fields(problem), "read": read}
     unit = "tasks right" if counts_tasks(problem) else "value"
-    caption = _sentence(problem, best, policy, reached)
+    caption = f"The best policy has a value of {best.value:,.6f} in expectation{net(problem)}."
+    if counts_tasks(problem):
+        caption = f"The best policy gets {best.value:,.3f} of {counted(problem.tasks, 'task')} right in expectation."
+    if reached is not None:
+        less = best.value - reached.value
+        share = f"{reached.value / best.value:.3%} of that" if counts_tasks(problem) else "the same"
+        share = share if counts_tasks(problem) or less <= 1e-9 else f"{less:.2g} less"
+        caption += f" The {policy} policy reaches {share}."
+    caption += f" Solved over {counted(best.states, 'joint state')} in {best.seconds:.2f} s."
     caption += " That is of one label, asked alone." if flags.question.get("answer") == "multi" else ""
     return tabled(f"Exact optimum: {describe(problem)}", ("", unit, "per task"), rows, caption, answer)
-
-
-def _sentence(problem: Problem, best: ExactResult, policy: str | None, reached: ExactResult | None) -> str:
-    if counts_tasks(problem):
-        sentence = f"The best policy gets {best.value:,.3f} of {counted(problem.tasks, 'task')} right in expectation."
-    else:
-        sentence = f"The best policy has a value of {best.value:,.6f} in expectation{net(problem)}."
-    if reached is not None and counts_tasks(problem):
-        sentence += f" The {policy} policy reaches {reached.value / best.value:.3%} of that."
-    elif reached is not None:
-        less = best.value - reached.value
-        sentence += f" The {policy} policy reaches {f'{less:.2g} less' if less > 1e-9 else 'the same'}."
-    return f"{sentence} Solved over {counted(best.states, 'joint state')} in {best.seconds:.2f} s."

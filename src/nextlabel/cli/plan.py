@@ -76,7 +76,11 @@ def plan(
     read = [] if learnt is None else say_read(learnt.report, learnt.gold)
     problem, most, more = _problem(flags, learnt)
     read += more
-    value = _value(flags, problem)
+    value = 1.0  # what a task that comes out right earns
+    if flags.value is not None:
+        value = opt.parse_positive("value", flags.value, "Give a number above 0, e.g. --value 10.")
+        if problem.label_cost == 0:
+            raise InputError("--value only has an effect with --label-cost.", "Add that, or leave it out.")
     goal = target if target is None or learnt is None else learnt.goal(target)
     if learnt is not None and learnt.ceiling is not None and goal is not None and goal >= 1.0:
         goal = None  # the first line says that it is out of reach
@@ -154,16 +158,6 @@ def _problem(flags: ProblemFlags, learnt: Pilot | None) -> tuple[Problem, int | 
     if learnt is not None:
         problem = problem.with_prior(learnt.learnt.prior)
     return problem, problem.budget if given is not None or flags.problem is not None else None, read
-
-
-def _value(flags: ProblemFlags, problem: Problem) -> float:
-    """What a task that comes out right earns."""
-    if flags.value is None:
-        return 1.0
-    value = opt.parse_positive("value", flags.value, "Give a number above 0, e.g. --value 10.")
-    if problem.label_cost == 0:
-        raise InputError("--value only has an effect with --label-cost.", "Add that, or leave it out.")
-    return value
 
 
 def _plan_guarantee(

@@ -106,18 +106,6 @@ def _new_scores(table: Table, given: Given) -> list[Table]:
     return [_scores_of(entry)]
 
 
-def _some(found: list[Table], given: Given, lacks: str, hint: str) -> list[Table]:
-    """Tables that a flag is for, of which there are some."""
-    if not found:
-        raise ProblemError(f"{given.typed} {lacks}.", hint)
-    return found
-
-
-def _scores(table: Table, given: Given) -> list[Table]:
-    found = [_scores_of(entry) for entry in table["tasks"] if "scores" in entry]
-    return _some(found, given, "needs scores", "Add --scores FILE.")
-
-
 def _scores_of(entry: Table) -> Table:
     scores = entry.setdefault("scores", {})
     if not isinstance(scores, dict):
@@ -136,21 +124,33 @@ def _known_accuracy(table: Table, given: Given) -> list[Table]:
     return found
 
 
-def _coins(table: Table, given: Given) -> list[Table]:
-    coins = [coin for entry in table["tasks"] if (coin := _kind(entry, "prior", "one-coin"))]
-    return _some(coins, given, "is for workers of known accuracy", "Add e.g. --accuracy 0.8.")
-
-
 def _kind(entry: Table, key: str, kind: str) -> Table | None:
     """The prior or the reward of an entry, if it is of that kind."""
     found = entry.get(key)
     return found if isinstance(found, dict) and found.get("kind") == kind else None
 
 
-def _utilities(table: Table, given: Given) -> list[Table]:
-    able = [reward for entry in table["tasks"] if (reward := _kind(entry, "reward", "utility"))]
-    hint = 'Add --utility; "1,0;0,1" is 1 for a right decision and 0 for a wrong one.'
-    return _some(able, given, "is for a utility matrix", hint)
+def _each(find: Callable[[Table], Table | None], lacks: str, hint: str) -> Places:
+    """What is found in the classes, where there is something."""
+
+    def places(table: Table, given: Given) -> list[Table]:
+        found = [one for entry in table["tasks"] if (one := find(entry)) is not None]
+        if not found:
+            raise ProblemError(f"{given.typed} {lacks}.", hint)
+        return found
+
+    return places
+
+
+_scores = _each(lambda entry: _scores_of(entry) if "scores" in entry else None, "needs scores", "Add --scores FILE.")
+_coins = _each(
+    lambda entry: _kind(entry, "prior", "one-coin"), "is for workers of known accuracy", "Add e.g. --accuracy 0.8."
+)
+_utilities = _each(
+    lambda entry: _kind(entry, "reward", "utility"),
+    "is for a utility matrix",
+    'Add --utility; "1,0;0,1" is 1 for a right decision and 0 for a wrong one.',
+)
 
 
 class Entry(Flag):

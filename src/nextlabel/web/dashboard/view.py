@@ -64,6 +64,7 @@ def campaign_view(
     summary, certificate = dashboard.summary(row), dashboard.service.certificates.look(row.id)
     accuracy, store = row.config.reward == Accuracy(), dashboard.store
     promised = row.config.at_most_wrong is not None or row.rules.guarantee
+    log, older = log_page(store, row.id, row.config, before, LOG_LINES)
     view = {
         "row": row,
         "rights": rights,
@@ -88,7 +89,8 @@ def campaign_view(
         "shown": ITEMS_SHOWN,
         "adjudicated": _tasks(store, row, row.rules.adjudicated[: -HARD_SHOWN - 1 : -1]) if rights.changes else [],
         "workers": [], "leases": [], "comments": [],
-        "log": log_page(store, row.id, row.config, before, LOG_LINES),
+        "log": log,
+        "older": older,
         "before": before,
         "more": _more(certificate),
         "cost": cost_of(row),
@@ -224,15 +226,13 @@ class LogLine(NamedTuple):
     task: int | None = None
 
 
-class LogPage(NamedTuple):
-    """Lines, newest first; ``before`` is the cursor of the next page, None at the end."""
+def log_page(
+    store: SqlStore, id: str, config: CampaignSettings, before: int | None, limit: int
+) -> tuple[list[LogLine], int | None]:
+    """One page of a campaign's log, newest first, and the cursor of the next page.
 
-    lines: list[LogLine]
-    before: int | None
-
-
-def log_page(store: SqlStore, id: str, config: CampaignSettings, before: int | None, limit: int) -> LogPage:
-    """One page of a campaign's log; the many events of one batch or one import of tasks are one line."""
+    The many events of one batch or one import of tasks are one line.
+    """
     events = store.light_events(id, limit, before=before)
     leases = {one.id: one for one in store.leases(id, ids=[e.data["lease"] for e in events if "lease" in e.data])}
     tasks = store.tasks_by_number(id, [lease.task for lease in leases.values()])
@@ -243,7 +243,7 @@ def log_page(store: SqlStore, id: str, config: CampaignSettings, before: int | N
             task = None if lease is None else tasks.get(lease.task)
             said = _said(config, event, "Somebody" if lease is None else lease.worker, task.key if task else "a task")
             lines.append(LogLine(event.seq, event.at, event.kind, said, None if lease is None else lease.task))
-    return LogPage(lines, events[-1].seq if len(events) == limit and events[-1].seq > 1 else None)
+    return lines, events[-1].seq if len(events) == limit and events[-1].seq > 1 else None
 
 
 def _said(config: CampaignSettings, event: Event, who: str, what: str) -> str:

@@ -69,9 +69,9 @@ def built(campaign_service: CampaignService, count: int) -> str:
     campaign_service.table_cache.wait(row.config, campaign_service.store.classes("many"), row.rho)
     begin = time.perf_counter()
     for k in range(LABELS):
-        lease = campaign_service.ask("many", f"worker-{k % WORKERS}")
+        lease = campaign_service["many"].ask(f"worker-{k % WORKERS}")
         assert isinstance(lease, Lease)
-        campaign_service.tell(lease.id, "yes" if k % 5 else "no")
+        campaign_service[lease.campaign].tell(lease.id, "yes" if k % 5 else "no")
     print(f"{LABELS:,} labels told: {time.perf_counter() - begin:.1f} s", file=sys.stderr, flush=True)
     return "many"
 

@@ -117,15 +117,15 @@ def asks(items: int, size: int, pairs: int) -> None:
             settings = CampaignSettings.from_dict({"budget": 3 * items, "labels": ["no", "yes"]})
             id = service.create(settings, tasks=[{"id": f"t{k}", "text": f"item {k}"} for k in range(items)]).id
             if way == "with features":
-                service.add_features(id, Features(tuple(f"t{k}" for k in range(items)), vectors))
+                service[id].add_features(Features(tuple(f"t{k}" for k in range(items)), vectors))
             seconds: list[float] = []
             for k in range(pairs):
                 begun = time.perf_counter()
-                lease = service.ask(id, f"w{k % 40}")
+                lease = service[id].ask(f"w{k % 40}")
                 seconds.append(time.perf_counter() - begun)
                 if lease:
                     said = truth[int(lease.task[1:])] ^ int(rng.random() < 0.2)
-                    service.tell(lease.id, ("no", "yes")[said])
+                    service[lease.campaign].tell(lease.id, ("no", "yes")[said])
             refits = sum(event.kind == "refitted" for event in service.store.events(id, 0, 10 * pairs))
             _say(way, np.array(seconds[20:]), refits)
             service.close()

@@ -97,7 +97,7 @@ def judge(url: str, id: str, account: Account) -> Verdict:
         )
         row = campaign_service.store.row(id)
         counted = sum(1 for lease in leases.values() if lease.counted)
-        campaign_service.rebuild(id)
+        campaign_service[id].rebuild()
         return Verdict(
             row.spent, row.budget, sum(n - 1 for n in pairs.values()), lost, different + abs(counted - row.spent),
             snapshot(campaign_service, id) == before,

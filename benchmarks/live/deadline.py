@@ -61,13 +61,13 @@ def play(policy: str, in_flight: float, seed: int, tables: TableCache) -> tuple[
     while at < end or (due and due[0][0] < end):
         if due and due[0][0] <= at:
             clock.now, _, lease_id, x = heapq.heappop(due)
-            service.tell(lease_id, "yes" if answer[x, asked[x]] else "no")
+            service[lease_id].tell(lease_id, "yes" if answer[x, asked[x]] else "no")
             asked[x] += 1
             continue
         clock.now = at
         # A second is nothing to a campaign, but virtual time does not wait for tables that are made in the background.
         tables.wait(config, service.store.classes(id), load_of(service.store.row(id), at))
-        lease = service.ask(id, f"w{number}")
+        lease = service[id].ask(f"w{number}")
         if lease:
             heapq.heappush(due, (at + SECONDS * draws[number, 1], number, lease.id, int(lease.task)))
         number += 1

@@ -33,9 +33,9 @@ def measure(url: str, tasks: int) -> dict[str, float]:
         worker = 0
         while not over.is_set():
             begun = time.perf_counter()
-            lease = service.ask("small", f"w{worker}")
+            lease = service["small"].ask(f"w{worker}")
             if lease:
-                service.tell(lease.id, "yes")
+                service[lease.campaign].tell(lease.id, "yes")
             else:
                 worker += 1
             waits.append(time.perf_counter() - begun)

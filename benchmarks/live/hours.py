@@ -54,10 +54,10 @@ def play(seed: int) -> list[tuple[float, float, float]]:
             out.append((expected_between(RATES, now, deadline), one, hourly))
         for at in np.sort(random.random(random.poisson(RATES[hour % COUNT] * HOUR))):
             clock.now = MIDNIGHT + (hour + float(at)) * HOUR
-            lease = service.ask(id, f"w{number}")
+            lease = service[id].ask(f"w{number}")
             number += 1
             if lease:
-                service.tell(lease.id, "yes")
+                service[lease.campaign].tell(lease.id, "yes")
     service.table_cache.close()
     return out
 

@@ -176,7 +176,7 @@ def run(what: str, url: str, folder: Path, rows: int, quiet_s: float, **settings
     sys.stdout.write(" | ".join([f"| {what}", *cells]))
     sys.stdout.flush()
     service = CampaignService(open_store(url))
-    right = all(service.verify(id).right for id in ids)
+    right = all(service[id].verify().right for id in ids)
     service.close()
     sys.stdout.write(f" | {'yes' if right else 'NO'} |\n")
     sys.stdout.flush()

@@ -31,7 +31,7 @@ from playwright.sync_api import Page, sync_playwright
 
 from benchmarks.live.label_studio_server import PASSWORD, TOKEN, Person, StudioServer
 from benchmarks.live.server import free_port
-from nextlabel.application.facade import Campaign
+from nextlabel.application.service import Campaign
 from nextlabel.store.sql import open_store
 
 LABELS = ("negative", "positive")

@@ -119,15 +119,15 @@ def run(folder: Path, items: int, budget: int, workers: int, most_labels: int) -
             sync(mlflow, mlflow.experiment(EXPERIMENT), service, CAMPAIGN, "label")
             again = sync(mlflow, mlflow.experiment(EXPERIMENT), service, CAMPAIGN, "label")
             theirs = feedback(mlflow)
-            ours = [(one.task, one.worker, one.label) for one in service.labels(CAMPAIGN)]
-            agreed = {one.task: one.label for one in service.results(CAMPAIGN)}
+            ours = [(one.task, one.worker, one.label) for one in service[CAMPAIGN].labels()]
+            agreed = {one.task: one.label for one in service[CAMPAIGN].results()}
             expected = {
                 trace["trace_id"]: one["expectation"]["value"]
                 for trace in mlflow.traces(mlflow.experiment(EXPERIMENT))
                 for one in trace.get("assessments") or ()
                 if "expectation" in one
             }
-            spent, right = service.store.row(CAMPAIGN).spent, service.verify(CAMPAIGN).right
+            spent, right = service.store.row(CAMPAIGN).spent, service[CAMPAIGN].verify().right
             service.close()
         finally:
             server.stop()

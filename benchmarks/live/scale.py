@@ -85,9 +85,9 @@ def join(url: str, id: str) -> None:
         crowd_compiled().result()
     before, begun, wall = memory(), time.process_time(), time.perf_counter()
     for turn in ("first", "second"):
-        lease = service.ask(id, f"new {turn}")
+        lease = service[id].ask(f"new {turn}")
         assert isinstance(lease, Lease), lease
-        service.tell(lease.id, "yes")
+        service[lease.campaign].tell(lease.id, "yes")
         used = f"{time.process_time() - begun:.2f} s of processor, {time.perf_counter() - wall:.2f} s in all"
         print(f"  {turn} ask and tell: {used}, {memory() - before:,.0f} MB more")
         begun, wall = time.process_time(), time.perf_counter()
@@ -121,20 +121,20 @@ def many_workers(url: str, given: argparse.Namespace) -> None:
     if given.policy == "crowd":
         crowd_compiled().result()
     service.refit_in_background()
-    service.ask(id, "first")
+    service[id].ask("first")
     before, begun, pairs = memory(), time.process_time(), 0
     for turn in range(2):
         for worker in range(given.workers):
-            lease = service.ask(id, f"w{worker}")
+            lease = service[id].ask(f"w{worker}")
             if isinstance(lease, Lease):
-                service.tell(lease.id, "no" if (worker + turn) % 3 else "yes")
+                service[lease.campaign].tell(lease.id, "no" if (worker + turn) % 3 else "yes")
                 pairs += 1
     used = time.process_time() - begun
     row = service.store.row(id)
     per_pair = f"{1e3 * used / max(pairs, 1):.2f} ms of processor a pair, refits included"
     print(f"{pairs:,} pairs by {given.workers:,} workers on {row.tasks:,} tasks: {per_pair}")
     print(f"{memory():,.0f} MB in all, {memory() - before:,.0f} MB more than after the first ask; spent {row.spent:,}")
-    print("replay = state:", service.verify(id).right)
+    print("replay = state:", service[id].verify().right)
     service.close()
 
 
@@ -149,7 +149,7 @@ def under_limit(url: str, given: argparse.Namespace) -> None:
     most, begun = 0.0, time.process_time()
     for _ in range(2):
         for id in ids:
-            assert isinstance(service.ask(id, f"w{time.monotonic_ns()}"), Lease)
+            assert isinstance(service[id].ask(f"w{time.monotonic_ns()}"), Lease)
             most = max(most, memory())
             time.sleep(0.01)
     held = sum(one.state.nbytes for one in service.store._residents.values() if one.state is not None) / 2**20
@@ -164,7 +164,7 @@ def after_failure(url: str, given: argparse.Namespace) -> None:
     (id,) = made(url, given.policy, given.tasks, 10 * given.labels)
     service = CampaignService(open_store(url))
     for k in range(3):
-        service.ask(id, f"w{k}")
+        service[id].ask(f"w{k}")
 
     def failing(commands: Commands) -> None:
         commands.ask("somebody")
@@ -178,11 +178,11 @@ def after_failure(url: str, given: argparse.Namespace) -> None:
         print(f"{what}: {used}, {1e3 * (time.perf_counter() - wall):.1f} ms in all")
 
     given_before = service.store.row(id).given
-    timed("an ask", lambda: service.ask(id, "before"))
+    timed("an ask", lambda: service[id].ask("before"))
     timed("a transaction that fails", lambda: service.run(id, failing))
-    timed("the next ask", lambda: service.ask(id, "after"))
+    timed("the next ask", lambda: service[id].ask("after"))
     assert service.store.row(id).given == given_before + 2
-    print("replay = state:", service.verify(id).right)
+    print("replay = state:", service[id].verify().right)
     service.close()
 
 

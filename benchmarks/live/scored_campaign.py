@@ -42,9 +42,9 @@ def main() -> None:
         )
         begun = perf_counter()
         for k in range(PAIRS):
-            reply = service.ask(id, f"w{k % WORKERS}")
+            reply = service[id].ask(f"w{k % WORKERS}")
             if isinstance(reply, Lease):
-                service.tell(reply.id, "yes" if rng.random() < 0.6 else "no")
+                service[reply.campaign].tell(reply.id, "yes" if rng.random() < 0.6 else "no")
         print(f"an ask and a tell {1e3 * (perf_counter() - begun) / PAIRS:.1f} ms, {PAIRS} pairs one after the other")
         worked = process_time()
         found = service.certificates.of(id)

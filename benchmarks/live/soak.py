@@ -281,7 +281,7 @@ def main() -> None:
             for line in (folder / "log").read_text(encoding="utf-8").splitlines()[-20:]:
                 sys.stderr.write(f"{line[:300]}\n")
         service = CampaignService(open_store(url))
-        right = {id: service.verify(id).right for id in CAMPAIGNS}
+        right = {id: service[id].verify().right for id in CAMPAIGNS}
         events = sum(service.store.row(id).seq for id in CAMPAIGNS)
         service.close()
     quarters = [median(soak.memory[k * len(soak.memory) // 4 : (k + 1) * len(soak.memory) // 4]) for k in range(4)]

@@ -102,16 +102,16 @@ def worked_on(campaign_service: CampaignService, clock: Clock) -> str:
             if draw < 0.01:
                 continue  # went to lunch
             if draw < 0.02:
-                campaign_service.release(lease.id)
+                campaign_service[lease.campaign].release(lease.id)
                 continue
             right = chance.random() < truth[lease.task]
             said = right if chance.random() < skill else not right
-            campaign_service.tell(lease.id, "positive" if said else "negative")
+            campaign_service[lease.campaign].tell(lease.id, "positive" if said else "negative")
             told += 1
         name, skill, pace = chance.choice(PEOPLE)
         if any(lease.worker == name for _, lease, _ in out):
             continue
-        lease = campaign_service.ask(id, name)
+        lease = campaign_service[id].ask(name)
         if isinstance(lease, Lease):
             out.append((clock() + chance.gammavariate(3, pace / 3), lease, skill))
     return id
@@ -122,13 +122,13 @@ def others(campaign_service: CampaignService) -> None:
     quick = {"policy": "uncertainty", "labels": ("no", "yes")}
     campaign_service.create(CampaignSettings(budget=400, name="Duplicate questions", **quick), "duplicates")
     campaign_service.add_tasks("duplicates", [{"id": f"q{k}", "text": "?"} for k in range(150)])
-    campaign_service.pause("duplicates")
+    campaign_service["duplicates"].pause()
     campaign_service.create(CampaignSettings(budget=8, name="Pilot: tone of voice", **quick), "pilot")
     campaign_service.add_tasks("pilot", [{"id": f"p{k}", "text": "?"} for k in range(4)])
     for k in range(8):
-        lease = campaign_service.ask("pilot", f"w{k}")
+        lease = campaign_service["pilot"].ask(f"w{k}")
         if isinstance(lease, Lease):
-            campaign_service.tell(lease.id, "yes" if k % 3 else "no")
+            campaign_service[lease.campaign].tell(lease.id, "yes" if k % 3 else "no")
 
 
 def sign_in(page: Page, url: str, token: str) -> None:

@@ -39,9 +39,9 @@ def campaign(service: Service) -> str:
     with service.http() as http:
         assert http.post(f"/campaigns/{id}/tasks", json=tasks).is_success
         for k in range(21):
-            lease = service.campaign_service.ask(id, f"other {k % 4}")
+            lease = service.campaign_service[id].ask(f"other {k % 4}")
             assert lease
-            service.campaign_service.tell(lease.id, ("No", "Yes", "Can't tell")[k % 3])
+            service.campaign_service[lease.campaign].tell(lease.id, ("No", "Yes", "Can't tell")[k % 3])
         return str(http.post(f"/campaigns/{id}/links", json={"workers": ["ann"]}).json()["links"][0]["url"])
 
 

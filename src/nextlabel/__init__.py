@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # what there is, for type checkers, for editors and for ``laz
     from nextlabel import priors as priors
     from nextlabel import results as results
     from nextlabel import rewards as rewards
-    from nextlabel.application.facade import Campaign as Campaign
+    from nextlabel.application.service import Campaign as Campaign
     from nextlabel.backtesting.backtest import BacktestOptions as BacktestOptions
     from nextlabel.backtesting.backtest import backtest as backtest
     from nextlabel.client.client import AsyncClient as AsyncClient

@@ -23,7 +23,7 @@
 
 The message says what was given and what is allowed; ``hint`` says what to do. Errors of other packages become one of
 these in one place per boundary: ``files`` for files, ``store.migrate`` and ``store.engine`` for databases,
-``client.calls`` for HTTP, ``policies.registry`` for a user's own policy, ``cli.app`` for the command line; errors of
+``client.client`` for HTTP, ``policies.registry`` for a user's own policy, ``cli.app`` for the command line; errors of
 nextlabel become HTTP responses in ``service.problem_details`` and exit codes in ``cli.app``.
 """
 

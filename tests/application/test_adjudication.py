@@ -20,8 +20,8 @@ from stores import everything, simple
 def _label_all(service: CampaignService, id: str, seed: int = 1) -> None:
     rng = np.random.default_rng(seed)
     for worker in ("ann", "bob", "cem"):
-        while lease := service.ask(id, worker):
-            service.tell(lease.id, "yes" if rng.random() < 0.7 else "no")
+        while lease := service[id].ask(worker):
+            service[lease.campaign].tell(lease.id, "yes" if rng.random() < 0.7 else "no")
 
 
 @pytest.mark.parametrize("policy", ["crowd", "okg-pending", "index"])
@@ -30,24 +30,24 @@ def test_an_answer_that_is_set_is_final_until_it_is_undone(service: CampaignServ
     config = CampaignSettings(budget=60, labels=("no", "yes"), policy=policy, most_labels=3)
     id = service.create(config, tasks=rows).id
     _label_all(service, id)
-    before = {one.task: one for one in service.results(id)}
+    before = {one.task: one for one in service[id].results()}
     doubtful = next(one for one in before.values() if one.labels == 3)
     other = "no" if doubtful.label == "yes" else "yes"
-    assert service.adjudicate(id, {doubtful.task: other}) == 1
-    assert service.adjudicate(id, {doubtful.task: other}) == 0  # the same again is no event
-    now = {one.task: one for one in service.results(id)}[doubtful.task]
+    assert service[id].adjudicate({doubtful.task: other}) == 1
+    assert service[id].adjudicate({doubtful.task: other}) == 0  # the same again is no event
+    now = {one.task: one for one in service[id].results()}[doubtful.task]
     assert (now.label, now.probability, now.source, now.control) == (other, 1.0, "adjudicated", False)
     assert now.counts == doubtful.counts  # the workers' labels stay
-    assert service.verify(id).right
+    assert service[id].verify().right
     for answers, said in (({"nobody": "yes"}, NotFoundError), ({"t1": "maybe"}, InputError), ({}, InputError)):
         with pytest.raises(said):
-            service.adjudicate(id, answers)
+            service[id].adjudicate(answers)
     with pytest.raises(ConflictError, match="control question"):
-        service.adjudicate(id, {"t0": "no"})
+        service[id].adjudicate({"t0": "no"})
     with pytest.raises(ConflictError, match="nobody has set"):
-        service.undo_adjudication(id, ["t1" if doubtful.task != "t1" else "t2"])
-    assert service.undo_adjudication(id, [doubtful.task]) == 1
-    after = {one.task: one for one in service.results(id)}
+        service[id].undo_adjudication(["t1" if doubtful.task != "t1" else "t2"])
+    assert service[id].undo_adjudication([doubtful.task]) == 1
+    after = {one.task: one for one in service[id].results()}
     assert after[doubtful.task].label == doubtful.label and after[doubtful.task].source == "labels"
     assert after[doubtful.task].labels == doubtful.labels and after[doubtful.task].closed == doubtful.closed
     if policy != "crowd":
@@ -55,8 +55,8 @@ def test_an_answer_that_is_set_is_final_until_it_is_undone(service: CampaignServ
     kinds = [event.kind for event in service.store.events(id, 0, 10_000)]
     assert kinds.count("adjudicated") == kinds.count("adjudication_undone") == 1
     stored = everything(service.store, id)
-    assert service.verify(id).right
-    service.rebuild(id)
+    assert service[id].verify().right
+    service[id].rebuild()
     assert everything(service.store, id) == stored
 
 
@@ -65,21 +65,21 @@ def test_labels_that_come_after_the_answer_count_when_it_is_undone(service: Camp
     """A worker held the item when its answer was set: the label is kept, and nobody else gets the item."""
     config = CampaignSettings(budget=20, labels=("no", "yes"), policy=policy, most_labels=2)
     id = service.create(config, tasks=[{"id": f"t{k}", "text": "x"} for k in range(3)]).id
-    lease = service.ask(id, "ann")
+    lease = service[id].ask("ann")
     assert lease
-    service.adjudicate(id, {lease.task: "yes"})
-    assert service.tell(lease.id, "no").counted
+    service[id].adjudicate({lease.task: "yes"})
+    assert service[lease.campaign].tell(lease.id, "no").counted
     held = set()
-    while other := service.ask(id, "bob"):
+    while other := service[id].ask("bob"):
         held.add(other.task)
-        service.tell(other.id, "yes")
+        service[other.campaign].tell(other.id, "yes")
     assert lease.task not in held and len(held) == 2
-    service.undo_adjudication(id, [lease.task])
-    result = {one.task: one for one in service.results(id)}[lease.task]
+    service[id].undo_adjudication([lease.task])
+    result = {one.task: one for one in service[id].results()}[lease.task]
     assert (result.label, result.labels, result.counts) == ("no", 1, {"no": 1, "yes": 0})
-    again = service.ask(id, "bob")
+    again = service[id].ask("bob")
     assert again and again.task == lease.task  # it has room for labels again
-    assert service.verify(id).right
+    assert service[id].verify().right
 
 
 def test_an_answer_teaches_who_is_good(service: CampaignService) -> None:
@@ -87,10 +87,12 @@ def test_an_answer_teaches_who_is_good(service: CampaignService) -> None:
     config = CampaignSettings(budget=80, labels=("no", "yes"), most_labels=2)
     id = service.create(config, tasks=[{"id": f"t{k}", "text": "x"} for k in range(40)]).id
     for worker, label in (("ann", "yes"), ("bob", "no")):
-        while lease := service.ask(id, worker):
-            service.tell(lease.id, label if int(lease.task[1:]) % 2 else ("yes" if label == "no" else "no"))
-    service.adjudicate(id, {f"t{k}": "yes" if k % 2 else "no" for k in range(12)})  # ann is right
-    wrong = [one.task for one in service.results(id) if one.label != ("yes" if int(one.task[1:]) % 2 else "no")]
+        while lease := service[id].ask(worker):
+            service[lease.campaign].tell(
+                lease.id, label if int(lease.task[1:]) % 2 else ("yes" if label == "no" else "no")
+            )
+    service[id].adjudicate({f"t{k}": "yes" if k % 2 else "no" for k in range(12)})  # ann is right
+    wrong = [one.task for one in service[id].results() if one.label != ("yes" if int(one.task[1:]) % 2 else "no")]
     assert not wrong
 
 
@@ -101,7 +103,7 @@ def test_over_http_in_the_browser_and_from_the_command_line(
 
     with on_sqlite(tmp_path, pages=mount_pages) as service:
         id = service.campaign("judged", tasks=4)
-        keys = [one.task for one in service.campaign_service.results(id)]
+        keys = [one.task for one in service.campaign_service[id].results()]
         with Client(service.url, service.token) as client:
             assert client.adjudicate(id, {keys[0]: "yes"}) == 1
             assert [one.source for one in client.results(id)] == ["adjudicated", "labels", "labels", "labels"]
@@ -147,4 +149,4 @@ def test_over_http_in_the_browser_and_from_the_command_line(
 
 def test_simple_campaigns_have_labels_as_their_source(service: CampaignService) -> None:
     id = service.create(simple(4), tasks=["x", {"id": "g", "text": "y", "gold": "yes"}]).id
-    assert [(one.source, one.control) for one in service.results(id)] == [("labels", False), ("control", True)]
+    assert [(one.source, one.control) for one in service[id].results()] == [("labels", False), ("control", True)]

@@ -59,8 +59,8 @@ def answers(kind: str, wrong: float = 0.15) -> Any:
 def label_all(service: CampaignService, id: str, kind: str, workers: tuple[str, ...] = ("ann", "bob", "cem")) -> None:
     say = answers(kind)
     for worker in workers:
-        while lease := service.ask(id, worker):
-            service.tell(lease.id, say(lease.task))
+        while lease := service[id].ask(worker):
+            service[lease.campaign].tell(lease.id, say(lease.task))
 
 
 def test_every_kind_is_here() -> None:
@@ -70,15 +70,15 @@ def test_every_kind_is_here() -> None:
 @KIND
 def test_what_is_no_answer_is_refused_and_changes_nothing(service: CampaignService, kind: str) -> None:
     id = service.create(config(kind), tasks=items(kind)).id
-    lease = service.ask(id, "ann")
+    lease = service[id].ask("ann")
     assert lease
     seq = service.store.row(id).seq
     for wrong in KINDS[kind][3]:
         with pytest.raises(nl.errors.InputError, match=r"is not (one of|a list|a number from -10 to 40)"):
-            service.tell(lease.id, wrong)
+            service[lease.campaign].tell(lease.id, wrong)
     assert service.store.row(id).seq == seq
-    told = service.tell(lease.id, f" {KINDS[kind][1]} " if kind == "number" else KINDS[kind][1])
-    assert told.label == KINDS[kind][1] == next(service.labels(id)).label
+    told = service[lease.campaign].tell(lease.id, f" {KINDS[kind][1]} " if kind == "number" else KINDS[kind][1])
+    assert told.label == KINDS[kind][1] == next(service[id].labels()).label
 
 
 @KIND
@@ -87,34 +87,34 @@ def test_the_log_is_the_state_whatever_happened(service: CampaignService, kind: 
     id = service.create(config(kind), tasks=items(kind, gold=2)).id
     _, one, other, _ = KINDS[kind]
     label_all(service, id, kind)
-    lease = service.ask(id, "dan")
+    lease = service[id].ask("dan")
     assert lease
-    service.tell(lease.id, one)
-    service.undo(lease.id)
-    service.tell(lease.id, other)
-    skipped = service.ask(id, "dan")
+    service[lease.campaign].tell(lease.id, one)
+    service[lease.campaign].undo(lease.id)
+    service[lease.campaign].tell(lease.id, other)
+    skipped = service[id].ask("dan")
     assert skipped
-    service.release(skipped.id)
-    before = {result.task: result for result in service.results(id)}
-    service.drop_labels(id, "bob", "test")
-    assert service.verify(id).right
-    assert sum(result.labels for result in service.results(id)) < sum(result.labels for result in before.values())
-    service.restore_labels(id, "bob")
+    service[skipped.campaign].release(skipped.id)
+    before = {result.task: result for result in service[id].results()}
+    service[id].drop_labels("bob", "test")
+    assert service[id].verify().right
+    assert sum(result.labels for result in service[id].results()) < sum(result.labels for result in before.values())
+    service[id].restore_labels("bob")
     service.set_standing(id, "dan", "blocked", "test")
     doubtful = next(name for name, result in before.items() if result.source == "labels")
-    service.adjudicate(id, {doubtful: other})
-    final = {result.task: result for result in service.results(id)}[doubtful]
+    service[id].adjudicate({doubtful: other})
+    final = {result.task: result for result in service[id].results()}[doubtful]
     assert (final.label, final.probability, final.source) == (other, 1.0, "adjudicated")
-    service.undo_adjudication(id, [doubtful])
+    service[id].undo_adjudication([doubtful])
     if kind != "multi":  # an audit judges one answer
-        service.audits.draw(id, 3)
-        service.audits.answer(id, {service.audits.items(id)[0].task: one})
-        assert service.audits.items(id)[0].label == one
-    stored, seen = everything(service.store, id), [asdict(result) for result in service.results(id)]
-    assert service.verify(id).right
-    service.rebuild(id)
+        service[id].draw_audit(3)
+        service[id].answer_audit({service[id].audit_items()[0].task: one})
+        assert service[id].audit_items()[0].label == one
+    stored, seen = everything(service.store, id), [asdict(result) for result in service[id].results()]
+    assert service[id].verify().right
+    service[id].rebuild()
     assert everything(service.store, id) == stored
-    assert [asdict(result) for result in service.results(id)] == seen
+    assert [asdict(result) for result in service[id].results()] == seen
 
 
 @KIND
@@ -122,7 +122,7 @@ def test_what_is_read_out(service: CampaignService, kind: str) -> None:
     """The truth, nearly always, with honest chances; what is known is certain; certificate and workers say so."""
     id = service.create(config(kind), tasks=items(kind, gold=2)).id
     label_all(service, id, kind, ("ann", "bob", "cem", "dan"))
-    kept, results = service.store.row(id).config.answer_type, list(service.results(id))
+    kept, results = service.store.row(id).config.answer_type, list(service[id].results())
     truth = np.array([kept.number_of(KINDS[kind][1 + k % 2]) for k in range(TASKS)])
     said = np.array([kept.number_of(result.label) for result in results])
     right = kept.agrees(said, truth)
@@ -138,7 +138,7 @@ def test_what_is_read_out(service: CampaignService, kind: str) -> None:
         else:
             assert result.interval is None and all(0.0 <= p <= 1.0 for p in result.probabilities.values())
             assert kind == "multi" or sum(result.probabilities.values()) == pytest.approx(1.0)
-    found = service.certificate(id)
+    found = service[id].certificate()
     assert found.low is not None and found.high is not None and found.low <= found.now <= found.high
     assert (found.forecast is None) == (kind == "pair")
     assert found.forecast is None or found.now - 1e-9 <= found.forecast <= 1.0
@@ -153,15 +153,15 @@ def test_a_model_says_answers_too(service: CampaignService, kind: str) -> None:
     """A model's answers move what is believed, are checked like people's, and can be dropped."""
     id = service.create(config(kind), tasks=items(kind)).id
     label_all(service, id, kind, ("ann", "bob"))
-    say, before = answers(kind, wrong=0.0), [asdict(one) for one in service.results(id)]
+    say, before = answers(kind, wrong=0.0), [asdict(one) for one in service[id].results()]
     for wrong in KINDS[kind][3][:1]:
         with pytest.raises(nl.errors.InputError, match="prediction 1"):
             add_predictions(service, id, "m", [{"task": "t0", "label": wrong}])
     rows = [{"task": f"t{k}", "label": say(f"t{k}")} for k in range(TASKS)]
     assert add_predictions(service, id, "m", rows).added == TASKS
-    with_model = [asdict(one) for one in service.results(id)]
+    with_model = [asdict(one) for one in service[id].results()]
     assert [one["probability"] for one in with_model] != [one["probability"] for one in before]
-    assert service.verify(id).right
+    assert service[id].verify().right
 
 
 def _rows(name: str) -> list[dict[str, str]]:

@@ -149,9 +149,9 @@ def test_over_http_one_waits_some_seconds_or_learns_how_old_it_is(tmp_path: Path
         id = service.campaign("crowd", tasks=ITEMS, policy="crowd", budget=100)
         for worker in ("wa", "wb", "wc"):
             for _ in range(12):
-                lease = service.campaign_service.ask(id, worker)
+                lease = service.campaign_service[id].ask(worker)
                 assert lease
-                service.campaign_service.tell(lease.id, "yes" if int(lease.task[1:]) % 2 else "no")
+                service.campaign_service[lease.campaign].tell(lease.id, "yes" if int(lease.task[1:]) % 2 else "no")
         reply = http.get(f"/campaigns/{id}/certificate", params={"wait": 0})
         assert reply.status_code == 202 and reply.json() == {"as_of_labels": None}
         client = nl.Client(service.url, service.token, timeout=120)

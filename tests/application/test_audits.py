@@ -22,25 +22,25 @@ from stores import everything, simple
 def test_items_are_drawn_at_random_and_answered(service: CampaignService) -> None:
     rows = [{"id": f"t{k}", "text": "x", **({"gold": "yes"} if k < 4 else {})} for k in range(30)]
     id = service.create(simple(), tasks=rows).id
-    assert service.audits.draw(id, 10, seed=1) == 10
-    first = [one.task for one in service.audits.items(id)]
-    assert service.audits.draw(id, 5) == 15
-    items = [one.task for one in service.audits.items(id)]
+    assert len(service[id].draw_audit(10, seed=1)) == 10
+    first = [one.task for one in service[id].audit_items()]
+    assert len(service[id].draw_audit(5)) == 15
+    items = [one.task for one in service[id].audit_items()]
     assert items[:10] == first and len(set(items)) == 15
     assert not {"t0", "t1", "t2", "t3"} & set(items)  # controls are not part of what is audited
-    assert service.audits.answer(id, {items[0]: "yes", items[1]: "no"}) == 2
-    assert service.audits.answer(id, {items[0]: "no", items[1]: "no"}) == 1
+    assert service[id].answer_audit({items[0]: "yes", items[1]: "no"}) == 2
+    assert service[id].answer_audit({items[0]: "no", items[1]: "no"}) == 1
     assert sorted(service.store.row(id).rules.audited.values()) == [0, 0]
-    assert sum(one.label is not None for one in service.audits.items(id)) == 2
+    assert sum(one.label is not None for one in service[id].audit_items()) == 2
     outside = next(f"t{k}" for k in range(4, 30) if f"t{k}" not in items)
     for answers, said in (({outside: "yes"}, NotFoundError), ({items[2]: "maybe"}, InputError), ({}, InputError)):
         with pytest.raises(said):
-            service.audits.answer(id, answers)
+            service[id].answer_audit(answers)
     with pytest.raises(ConflictError, match="11 are left"):
-        service.audits.draw(id, 12)
+        service[id].draw_audit(12)
     before = everything(service.store, id)
-    assert service.verify(id).right
-    service.rebuild(id)
+    assert service[id].verify().right
+    service[id].rebuild()
     assert everything(service.store, id) == before
 
 
@@ -88,20 +88,20 @@ def test_the_audit_of_any_policy_is_in_its_certificate(service: CampaignService)
     id = service.create(simple(60), tasks=rows).id
     rng = np.random.default_rng(1)
     for worker in ("ann", "bob"):
-        while lease := service.ask(id, worker):
-            service.tell(lease.id, "yes" if rng.random() < 0.7 else "no")
-    results = [one for one in service.results(id) if not one.control]
-    service.audits.draw(id, 12)
-    truth = {one.task: "yes" if k % 3 else "no" for k, one in enumerate(service.audits.items(id))}
-    service.audits.answer(id, truth)
-    found = service.certificate(id).audit
+        while lease := service[id].ask(worker):
+            service[lease.campaign].tell(lease.id, "yes" if rng.random() < 0.7 else "no")
+    results = [one for one in service[id].results() if not one.control]
+    service[id].draw_audit(12)
+    truth = {one.task: "yes" if k % 3 else "no" for k, one in enumerate(service[id].audit_items())}
+    service[id].answer_audit(truth)
+    found = service[id].certificate().audit
     beliefs = np.array([[1 - r.probability, r.probability][:: 1 if r.label == "yes" else -1] for r in results])
     answers = {k: int(truth[r.task] == "yes") for k, r in enumerate(results) if r.task in truth}
     expected = audited_accuracy(beliefs, answers)
     assert found is not None and expected is not None
     assert (found.audited, found.right) == (12, expected.right)
     assert (found.accuracy, found.low, found.high) == pytest.approx((expected.accuracy, expected.low, expected.high))
-    after = {one.task: one for one in service.results(id)}
+    after = {one.task: one for one in service[id].results()}
     assert all(after[task].label == said and after[task].source == "audited" for task, said in truth.items())
     assert {one.task: one.label for one in after.values() if one.task not in truth and not one.control} == {
         one.task: one.label for one in results if one.task not in truth
@@ -111,15 +111,15 @@ def test_the_audit_of_any_policy_is_in_its_certificate(service: CampaignService)
 def test_what_an_audit_found_wrong_stays_in_the_sample(service: CampaignService) -> None:
     """Wrong ones that are set right elsewhere would leave right ones alone to be judged by."""
     id = service.create(simple(), tasks=[{"id": f"t{k}", "text": "x"} for k in range(20)]).id
-    service.audits.draw(id, 5)
-    drawn = [one.task for one in service.audits.items(id)]
+    service[id].draw_audit(5)
+    drawn = [one.task for one in service[id].audit_items()]
     seq = service.store.row(id).seq
-    for refused in (service.adjudicate, service.set_gold):
+    for refused in (service[id].adjudicate, service[id].set_gold):
         with pytest.raises(ConflictError, match="Answer it in the audit"):
-            refused(id, {f"t{k}": "yes" for k in range(20)})
+            refused({f"t{k}": "yes" for k in range(20)})
     assert service.store.row(id).seq == seq
     other = next(f"t{k}" for k in range(20) if f"t{k}" not in drawn)
-    assert service.adjudicate(id, {other: "yes"}) == 1
+    assert service[id].adjudicate({other: "yes"}) == 1
 
 
 @pytest.mark.parametrize("policy", ["crowd", "okg-pending"])
@@ -130,31 +130,31 @@ def test_items_that_are_added_after_the_draw_are_not_spoken_of_until_more_are_dr
         return [{"id": f"t{k}", "text": "x"} for k in range(first, end)]
 
     id = service.create(simple(60, policy=policy), tasks=added(0, 40)).id
-    service.audits.draw(id, 10)
-    first = [one.task for one in service.audits.items(id)]
-    service.audits.answer(id, dict.fromkeys(first, "yes"))
-    before = service.certificate(id).audit
+    service[id].draw_audit(10)
+    first = [one.task for one in service[id].audit_items()]
+    service[id].answer_audit(dict.fromkeys(first, "yes"))
+    before = service[id].certificate().audit
     service.add_tasks(id, added(40, 240))
-    after = service.certificate(id).audit
+    after = service[id].certificate().audit
     assert before is not None and after is not None and (before.tasks, after.tasks) == (40, 40)
     assert (after.accuracy, after.low, after.high) == pytest.approx((before.accuracy, before.low, before.high))
     with pytest.raises(ConflictError, match="too few of them"):
-        service.audits.draw(id, 1)
-    service.audits.draw(id, 140)
-    drawn = [int(one.task[1:]) for one in service.audits.items(id)]
+        service[id].draw_audit(1)
+    service[id].draw_audit(140)
+    drawn = [int(one.task[1:]) for one in service[id].audit_items()]
     assert [f"t{k}" for k in drawn[:10]] == first and 10 < sum(k < 40 for k in drawn) < 40
-    last = service.certificate(id, wait=True).audit
+    last = service[id].certificate(wait=True).audit
     assert last is not None and last.tasks == 40  # those who are answered are of the first draw
-    service.audits.answer(id, {one.task: "yes" for one in service.audits.items(id)})
-    last = service.certificate(id, wait=True).audit
+    service[id].answer_audit({one.task: "yes" for one in service[id].audit_items()})
+    last = service[id].certificate(wait=True).audit
     assert last is not None and (last.tasks, last.audited) == (240, 150)
-    assert service.verify(id).right
+    assert service[id].verify().right
 
 
 def test_half_an_audit_is_a_random_sample_too(service: CampaignService) -> None:
     id = service.create(simple(), tasks=[{"id": f"t{k}", "text": "x"} for k in range(400)]).id
-    service.audits.draw(id, 200)
-    drawn = [int(one.task[1:]) for one in service.audits.items(id)]
+    service[id].draw_audit(200)
+    drawn = [int(one.task[1:]) for one in service[id].audit_items()]
     assert abs(np.mean(drawn[:100]) - 199.5) < 50
 
 

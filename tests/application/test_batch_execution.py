@@ -139,7 +139,7 @@ def test_the_same_choices_and_events_as_one_by_one(
         events = alone.store.events(id, 0, 10_000)
         assert batch.store.events(id, 0, 10_000) == events
         assert everything(batch.store, id) == everything(alone.store, id)
-        assert batch.verify(id).right
+        assert batch[id].verify().right
         kinds.update(event.kind for event in events)
     assert kinds["leased"] > 15 and kinds["labelled"] > 8 and kinds["expired"] + kinds["released"] > 1
 

@@ -39,7 +39,7 @@ class TestBatches:
             with pytest.raises(ConflictError, match="'key' was added before with other tasks"):
                 service.add_tasks(id, other, "key")
         assert service.store.row(id).seq == seq and service.store.row(id).tasks == 2
-        service.rebuild(id)
+        service[id].rebuild()
         assert service.add_tasks(id, tasks("a", "b"), "key").known == 2
         with pytest.raises(ConflictError):
             service.add_tasks(id, tasks("c"), "key")
@@ -59,7 +59,7 @@ class TestBatches:
                 service.add_tasks(id, tasks("d", "e", "a", "b"), "mixed")
             with pytest.raises(ConflictError):
                 service.add_tasks(id, tasks("b"), "known")
-            service.rebuild(id)
+            service[id].rebuild()
 
     def test_create_with_other_tasks_under_the_same_id(self, service: CampaignService) -> None:
         first = service.create(simple(), "demo", tasks("a", "b"))

@@ -25,30 +25,32 @@ def start(service: CampaignService, **settings: Any) -> str:
 
 def test_changes_are_events_and_follow_from_the_log(service: CampaignService) -> None:
     id = start(service, question="Old?")
-    held = service.ask(id, "ann")
+    held = service[id].ask("ann")
     assert held and held.payload == {"text": "x", "city": "Bern"}  # an address looks personal
-    row = service.change(id, NEW)
+    service[id].change(**NEW)
+    row = service.store.row(id)
     assert row.config.show == ("text", "email") and row.config.display_names == ("Bad", "Good")
     assert {name: row.config.to_dict()[name] for name in NEW} == NEW
-    again = service.ask(id, "ann")
+    again = service[id].ask("ann")
     assert again and again.id == held.id and again.payload == {"text": "x", "email": "a@b.c"}
-    service.change(id, NEW)  # nothing new: no event
+    service[id].change(**NEW)  # nothing new: no event
     changed = [event for event in service.store.events(id) if event.kind == "changed"]
     assert [event.data for event in changed] == [NEW]
-    assert service.tell(held.id, "yes").label == "yes"  # the labels are what they were
-    assert [one.label for one in service.labels(id)] == ["yes"]
+    assert service[held.campaign].tell(held.id, "yes").label == "yes"  # the labels are what they were
+    assert [one.label for one in service[id].labels()] == ["yes"]
     before = everything(service.store, id)
-    assert service.verify(id).right
-    service.rebuild(id)
+    assert service[id].verify().right
+    service[id].rebuild()
     assert everything(service.store, id) == before
-    back = service.change(id, {"display_names": None, "language": None, "show": None, "instructions": "", "name": ""})
+    service[id].change(display_names=None, language=None, show=None, instructions="", name="")
+    back = service.store.row(id)
     assert back.config == simple(question="Is it good?")
     assert CampaignSettings.from_log(back.config.to_dict()) == back.config
 
 
 def test_the_same_campaign_is_still_the_same_after_a_change(service: CampaignService) -> None:
     service.create(simple(), "mine", [{"text": "x"}])
-    service.change("mine", {"question": "Other?"})
+    service["mine"].change(question="Other?")
     assert service.create(simple(), "mine", [{"text": "x"}]).config.question == "Other?"
 
 
@@ -75,7 +77,7 @@ def test_what_cannot_be_is_refused_and_changes_nothing(values: dict[str, Any], s
     id = start(service)
     before = service.store.row(id)
     with pytest.raises(InputError, match=says):
-        service.change(id, values)
+        service[id].change(**values)
     assert service.store.row(id) == before
 
 

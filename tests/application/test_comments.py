@@ -21,7 +21,7 @@ def start(service: CampaignService, tasks: int = 4) -> str:
 
 
 def held(service: CampaignService, id: str, worker: str) -> str:
-    lease = service.ask(id, worker)
+    lease = service[id].ask(worker)
     assert lease
     return lease.id
 
@@ -29,43 +29,43 @@ def held(service: CampaignService, id: str, worker: str) -> str:
 def test_a_comment_is_kept_with_the_answer_and_follows_from_the_log(service: CampaignService) -> None:
     id = start(service)
     first = held(service, id, "ann")
-    service.tell(first, "yes", comment=" =1+1\r\ntwo ")
-    service.tell(first, "yes", comment="again")  # the same answer changes nothing
+    service[first].tell(first, "yes", comment=" =1+1\r\ntwo ")
+    service[first].tell(first, "yes", comment="again")  # the same answer changes nothing
     with pytest.raises(ConflictError):
-        service.tell(first, "no", comment="other")
+        service[first].tell(first, "no", comment="other")
     skipped = held(service, id, "ann")
-    service.release(skipped, comment="cannot read it")
-    service.tell(held(service, id, "bob"), "no")
+    service[skipped].release(skipped, comment="cannot read it")
+    service[id].tell(held(service, id, "bob"), "no")
     said = [(event.kind, event.data["comment"]) for event in service.store.events(id) if "comment" in event.data]
     assert said == [("labelled", "=1+1\ntwo"), ("released", "cannot read it")]
-    rows = {(one.worker, one.label): one.comment for one in service.labels(id, unanswered=True)}
+    rows = {(one.worker, one.label): one.comment for one in service[id].labels(unanswered=True)}
     assert rows == {("ann", "yes"): "=1+1\ntwo", ("ann", None): "cannot read it", ("bob", "no"): None}
-    written = export_text(astuple(one) for one in service.labels(id))
+    written = export_text(astuple(one) for one in service[id].labels())
     cells = {row[1]: row[-1] for row in csv.reader(io.StringIO(written))}
     assert cells == {"ann": "'=1+1\ntwo", "bob": ""}  # not run by a spreadsheet
     before = everything(service.store, id)
-    assert service.verify(id).right
-    service.rebuild(id)
+    assert service[id].verify().right
+    service[id].rebuild()
     assert everything(service.store, id) == before
 
 
 def test_another_answer_replaces_it(service: CampaignService) -> None:
     id = start(service)
     lease = held(service, id, "ann")
-    service.tell(lease, "yes", comment="first")
-    service.undo(lease)
+    service[lease].tell(lease, "yes", comment="first")
+    service[lease].undo(lease)
     assert service.store.leases(id, commented=True)[0].comment == "first"  # the page shows it again
-    service.tell(lease, "no")
-    assert [one.comment for one in service.labels(id)] == [None]
+    service[lease].tell(lease, "no")
+    assert [one.comment for one in service[id].labels()] == [None]
     assert service.store.leases(id, commented=True) == []
-    assert service.verify(id).right
+    assert service[id].verify().right
 
 
 def test_the_last_comments_are_read_alike_from_all_stores(service: CampaignService) -> None:
     id = start(service)
     for worker in ("ann", "bob"):
         for n in range(3):
-            service.tell(held(service, id, worker), "yes", comment=f"{worker} {n}" if n else None)
+            service[id].tell(held(service, id, worker), "yes", comment=f"{worker} {n}" if n else None)
     every = service.store.leases(id)[::-1]
     for worker, limit, said in (
         (None, 3, ["bob 2", "bob 1", "ann 2"]), ("ann", 9, ["ann 2", "ann 1"]), ("cat", 9, []),
@@ -80,10 +80,10 @@ def test_what_is_no_comment_is_refused_with_the_answer(comment: object) -> None:
     service = CampaignService(open_store("memory:"))
     lease = held(service, start(service), "ann")
     for attempt in (
-        lambda: service.tell(lease, "yes", comment=comment),
-        lambda: service.release(lease, comment=comment),
+        lambda: service[lease].tell(lease, "yes", comment=comment),
+        lambda: service[lease].release(lease, comment=comment),
     ):  # type: ignore[arg-type]
         with pytest.raises(InputError, match="a comment is a text of at most 1000"):
             attempt()
-    assert service.tell(lease, "yes", comment=" \n ").status == "labelled"
-    assert service.tell(lease, "yes", comment="x" * LONGEST_COMMENT).counted
+    assert service[lease].tell(lease, "yes", comment=" \n ").status == "labelled"
+    assert service[lease].tell(lease, "yes", comment="x" * LONGEST_COMMENT).counted

@@ -34,55 +34,57 @@ def test_controls_are_given_at_first_and_cost_nothing(service: CampaignService) 
     for worker in ("ann", "bob", "cy"):
         given = []
         for _ in range(FIRST + 4):
-            lease = service.ask(id, worker)
+            lease = service[id].ask(worker)
             assert lease and set(lease.payload) == {"text"}
             given.append(int(lease.task[1:]) < 6)
-            assert service.tell(lease.id, "yes").counted
+            assert service[lease.campaign].tell(lease.id, "yes").counted
         assert sum(given[:FIRST]) == START and not any(given[FIRST:])
     row = service.store.row(id)
     assert (row.spent, row.kept, row.reserved) == (3 * (FIRST + 4 - START), 3 * (FIRST + 4), 0)
-    results = list(service.results(id))
+    results = list(service[id].results())
     assert [one.control for one in results] == [True] * 6 + [False] * 14
     assert [(one.label, one.probability) for one in results[:6]] == [("no", 1.0), ("yes", 1.0)] * 3
     report = {one.worker: one for one in service.worker_reports.of(id)}["ann"]
     assert report.labels == FIRST + 4 and report.bought == FIRST + 4 - START
     before = everything(service.store, id)
-    assert service.verify(id).right
-    service.rebuild(id)
+    assert service[id].verify().right
+    service[id].rebuild()
     assert everything(service.store, id) == before
 
 
 def test_controls_in_the_budget_if_asked(service: CampaignService) -> None:
     id = service.create(simple(4, gold_in_budget=True), tasks=tasks(8, 4)).id
     told = 0
-    while lease := service.ask(id, "ann"):
-        service.tell(lease.id, "no")
+    while lease := service[id].ask("ann"):
+        service[lease.campaign].tell(lease.id, "no")
         told += 1
     assert told == service.store.row(id).spent == 4
 
 
 def test_known_answers_that_come_later_and_are_corrected(service: CampaignService) -> None:
     id = service.create(simple(30, most_labels=1), tasks=tasks(3, 0)).id
-    lease = service.ask(id, "ann")
+    lease = service[id].ask("ann")
     assert lease
-    service.tell(lease.id, "yes")
-    held = service.ask(id, "bob")
+    service[lease.campaign].tell(lease.id, "yes")
+    held = service[id].ask("bob")
     assert held
     assert service.store.row(id).full == 1
-    assert service.set_gold(id, {lease.task: "no", held.task: "yes"}) == 2
+    assert service[id].set_gold({lease.task: "no", held.task: "yes"}) == 2
     row = service.store.row(id)
     assert (row.controls, row.full, row.spent, row.reserved) == (2, 0, 1, 1)
-    assert service.set_gold(id, {lease.task: "yes", held.task: "yes"}) == 1
-    assert service.tell(held.id, "yes").counted and service.store.row(id).spent == 2  # it was leased as any other
+    assert service[id].set_gold({lease.task: "yes", held.task: "yes"}) == 1
+    assert (
+        service[held.campaign].tell(held.id, "yes").counted and service.store.row(id).spent == 2
+    )  # it was leased as any other
     for answers, said in (({"nope": "yes"}, NotFoundError), ({lease.task: "maybe"}, InputError), ({}, InputError)):
         with pytest.raises(said):
-            service.set_gold(id, answers)
-    service.drop_labels(id, "ann")
-    assert service.restore_labels(id, "ann").changed == 1
-    while more := service.ask(id, "cy"):
-        service.tell(more.id, "yes")
+            service[id].set_gold(answers)
+    service[id].drop_labels("ann")
+    assert service[id].restore_labels("ann").changed == 1
+    while more := service[id].ask("cy"):
+        service[more.campaign].tell(more.id, "yes")
     assert service.store.row(id).closed_reason == "finished"
-    assert service.verify(id).right
+    assert service[id].verify().right
 
 
 def test_many_tasks_with_known_answers_are_imported(service: CampaignService, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,7 +98,7 @@ def test_many_tasks_with_known_answers_are_imported(service: CampaignService, mo
     assert service.add_tasks(id, [{"id": "t0", "text": "item 0"}]).known == 1
     with pytest.raises(InputError, match="gold answer of task 1"):
         service.add_tasks(id, [{"id": "x", "text": "x", "gold": "perhaps"}])
-    assert service.verify(id).right
+    assert service[id].verify().right
 
 
 def test_a_campaign_goes_on_while_tasks_with_known_answers_are_imported(
@@ -109,9 +111,9 @@ def test_a_campaign_goes_on_while_tasks_with_known_answers_are_imported(
     seen = []
 
     def look(row: ImportRow, published: int) -> None:
-        lease = service.ask(id, f"ann {len(seen)}")
+        lease = service[id].ask(f"ann {len(seen)}")
         assert lease
-        service.release(lease.id)
+        service[lease.campaign].release(lease.id)
         seen.append(service.store.row(id).controls)
 
     service.add_tasks(id, tasks(7, 5), progress=look)
@@ -120,8 +122,8 @@ def test_a_campaign_goes_on_while_tasks_with_known_answers_are_imported(
     assert (row.tasks, row.controls, row.state) == (9, 5, "open")
     assert "closed" not in {event.kind for event in service.store.events(id)}
     before = everything(service.store, id)
-    assert service.verify(id).right
-    service.rebuild(id)
+    assert service[id].verify().right
+    service[id].rebuild()
     assert everything(service.store, id) == before
 
 
@@ -129,9 +131,9 @@ def test_many_answers_at_once(service: CampaignService, monkeypatch: pytest.Monk
     """More ids than a statement takes parameters (PostgreSQL: 65,535)."""
     id = service.create(simple(30), tasks=tasks(25, 0)).id
     with pytest.raises(NotFoundError, match="no task 't25'"):
-        service.set_gold(id, {f"t{k}": "no" for k in range(70_000)})
+        service[id].set_gold({f"t{k}": "no" for k in range(70_000)})
     monkeypatch.setattr(sql, "KEYS_AT_ONCE", 10)
-    assert service.set_gold(id, {f"t{k}": "no" for k in range(25)}) == 25
+    assert service[id].set_gold({f"t{k}": "no" for k in range(25)}) == 25
     assert service.store.row(id).controls == 25
 
 
@@ -163,14 +165,14 @@ def test_controls_tell_who_is_right_where_two_contradict_each_other(
         id = service.create(settings, tasks=tasks(60, 20)).id
         for _ in range(45):
             for worker in ("opposite", "good"):
-                if lease := service.ask(id, worker):
+                if lease := service[id].ask(worker):
                     right = int(lease.task[1:]) % 2
-                    service.tell(lease.id, ("no", "yes")[right if worker == "good" else 1 - right])
+                    service[lease.campaign].tell(lease.id, ("no", "yes")[right if worker == "good" else 1 - right])
         crowd = service.crowd(store.row(id))
         assert crowd is not None
         skill = dict(zip(crowd.workers, crowd.accuracies, strict=True))
         assert skill["good"] > 0.8 and skill["opposite"] < 0.3
-        asked = [one for one in service.results(id) if not one.control and one.labels]
+        asked = [one for one in service[id].results() if not one.control and one.labels]
         assert [one.label for one in asked] == [("no", "yes")[int(one.task[1:]) % 2] for one in asked]
         for one in store.workers(id):  # later among others
             assert START + later <= one.tested <= (START + one.given / SPACING if later else START)

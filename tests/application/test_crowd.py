@@ -36,38 +36,38 @@ def test_a_model_read_from_the_log_is_the_one_that_was_streamed(service: Campaig
     for step in range(130):
         worker = WORKERS[int(rng.integers(len(WORKERS)))]
         clock.forward(1.0)
-        lease = service.ask(id, worker)
+        lease = service[id].ask(worker)
         what = rng.random()
         if lease and what < 0.70:
-            service.tell(lease.id, say(lease.task, worker, rng))
+            service[lease.campaign].tell(lease.id, say(lease.task, worker, rng))
             done.append(lease.id)
         elif lease and what < 0.76:
-            service.release(lease.id)
+            service[lease.campaign].release(lease.id)
         elif lease and what < 0.80:
             expired.append((lease.id, lease.task, worker))
             clock.forward(61.0)
         elif done and what < 0.84:
             try:
-                service.undo(done[-1])
+                service[done[-1]].undo(done[-1])
                 done.pop()
             except ConflictError:
                 pass
         elif expired and what < 0.90:
             late, task, who = expired.pop()
-            service.ask(id, worker)
-            service.tell(late, say(task, who, rng))
+            service[id].ask(worker)
+            service[late].tell(late, say(task, who, rng))
         if step == 50:
             service.add_tasks(id, tasks(20, 26))
         if step == 70:
-            service.change(id, {"budget": 70})
+            service[id].change(budget=70)
         if step in (20, 90):
-            service.set_gold(id, {f"t{step // 10}": "c", "t1": LABELS[step // 50]})
+            service[id].set_gold({f"t{step // 10}": "c", "t1": LABELS[step // 50]})
         if step in (60, 95):
-            service.drop_labels(id, WORKERS[-1], "guesses")
+            service[id].drop_labels(WORKERS[-1], "guesses")
             service.set_standing(id, WORKERS[-1], "blocked")
         if step == 80:
             service.set_standing(id, WORKERS[-1], "active")
-            service.restore_labels(id, WORKERS[-1])
+            service[id].restore_labels(WORKERS[-1])
         if step % 26 == 25:
             settled(service, id)  # two threads may have changed places: then the model is behind for a moment
             assert_same_as_fresh(service, id)
@@ -78,8 +78,8 @@ def test_a_model_read_from_the_log_is_the_one_that_was_streamed(service: Campaig
     refits = [event for event in events if event.kind == "refitted"]
     assert [event.data["version"] for event in refits] == list(range(1, len(refits) + 1))
     assert all(("upto" in event.data) == background for event in refits)
-    assert service.verify(id).right
-    service.rebuild(id)
+    assert service[id].verify().right
+    service[id].rebuild()
     assert_same_as_fresh(service, id)
 
 
@@ -90,10 +90,10 @@ def finish(service: CampaignService, id: str, seed: int = 0) -> None:
         given = 0
         for worker in rng.permutation(WORKERS).tolist():
             service.clock.forward(1.0)  # type: ignore[attr-defined]
-            lease = service.ask(id, worker)
+            lease = service[id].ask(worker)
             if lease:
                 given += 1
-                service.tell(lease.id, say(lease.task, worker, rng))
+                service[lease.campaign].tell(lease.id, say(lease.task, worker, rng))
         if not given:
             return
 
@@ -103,7 +103,7 @@ def test_a_campaign_learns_who_guesses_and_results_follow(service: CampaignServi
     finish(service, id)
     row = service.store.row(id)
     assert row.closed_reason == "budget_spent" and row.spent == 160
-    results = list(service.results(id))
+    results = list(service[id].results())
     right = np.array([result.label == LABELS[int(result.task[1:]) % 3] for result in results])
     assert right.mean() > 0.9
     crowd = service.crowd(row)
@@ -111,7 +111,7 @@ def test_a_campaign_learns_who_guesses_and_results_follow(service: CampaignServi
     assert [result.probability for result in results] == pytest.approx(crowd.beliefs.max(axis=1).tolist())
     accuracy = dict(zip(crowd.workers, crowd.accuracies, strict=True))
     assert min(accuracy, key=lambda name: accuracy[name]) == WORKERS[-1]
-    certificate = service.certificate(id)
+    certificate = service[id].certificate()
     assert certificate.now == pytest.approx(crowd.expected_accuracy) and certificate.upper is None
     assert certificate.low is not None and certificate.high is not None
     assert certificate.low < certificate.now <= certificate.high and certificate.forecast == certificate.now
@@ -133,7 +133,7 @@ def test_the_forecast_is_near_to_what_comes_of_it_and_audits_correct() -> None:
     id = service.create(settings(budget=140), tasks=tasks(0, 45)).id
     rng = np.random.default_rng(2)
     label_some(service, id, rng, 85)
-    certificate = service.certificate(id)
+    certificate = service[id].certificate()
     assert certificate.forecast is not None and certificate.price is not None and certificate.price > 0
     assert certificate.now < certificate.forecast < 1.0
     values = [value for _, value in certificate.curve]
@@ -146,7 +146,7 @@ def test_the_forecast_is_near_to_what_comes_of_it_and_audits_correct() -> None:
     assert audit is not None and (audit.audited, audit.right) == (12, right)
     assert audit.low <= audit.accuracy <= audit.high and audited_accuracy(crowd.beliefs, {}) is None
     finish(service, id)
-    after = service.certificate(id)
+    after = service[id].certificate()
     assert certificate.forecast_low is not None and certificate.forecast_low - 0.03 < after.now
     service.close()
 
@@ -165,14 +165,14 @@ def test_what_is_expected_is_computed_after_the_campaign_is_let_go(monkeypatch: 
     id = service.create(settings(), tasks=tasks(0, 12)).id
     rng = np.random.default_rng(2)
     for step in range(20):
-        lease = service.ask(id, WORKERS[step % 5])
+        lease = service[id].ask(WORKERS[step % 5])
         assert lease
-        service.tell(lease.id, say(lease.task, lease.worker, rng))
+        service[lease.campaign].tell(lease.id, say(lease.task, lease.worker, rng))
     passes.clear()
     before = service.crowd(service.store.row(id))
     assert before is not None and passes == []
-    while lease := service.ask(id, WORKERS[0]):  # the campaign goes on, the snapshot does not
-        service.tell(lease.id, LABELS[0])
+    while lease := service[id].ask(WORKERS[0]):  # the campaign goes on, the snapshot does not
+        service[lease.campaign].tell(lease.id, LABELS[0])
     now = service.crowd(service.store.row(id))
     assert now is not None
     passes.clear()
@@ -197,9 +197,9 @@ def test_a_second_process_catches_up(tmp_path: Path) -> None:
                 turn = (one, two)[step % 2]
                 worker = WORKERS[int(rng.integers(len(WORKERS)))]
                 clock.forward(1.0)
-                lease = turn.ask(id, worker)
+                lease = turn[id].ask(worker)
                 if lease:
-                    (two, one)[step % 2].tell(lease.id, say(lease.task, worker, rng))
+                    (two, one)[step % 2][id].tell(lease.id, say(lease.task, worker, rng))
             assert_same(model_of(one, id, fresh=False), model_of(two, id, fresh=False))
             assert_same(model_of(one, id, fresh=False), model_of(two, id, fresh=True))
         finally:
@@ -212,11 +212,11 @@ def label_some(service: CampaignService, id: str, rng: np.random.Generator, many
     for k in range(many):
         worker = WORKERS[int(rng.integers(len(WORKERS)))]
         service.clock.forward(1.0)  # type: ignore[attr-defined]
-        lease = service.ask(id, worker)
+        lease = service[id].ask(worker)
         if lease and k % 5 == 4:
-            service.release(lease.id)
+            service[lease.campaign].release(lease.id)
         elif lease:
-            service.tell(lease.id, say(lease.task, worker, rng))
+            service[lease.campaign].tell(lease.id, say(lease.task, worker, rng))
 
 
 class HandWorked(BackgroundRefits):
@@ -263,7 +263,7 @@ def test_labels_that_come_in_during_a_refit_are_streamed_on_top_of_it(service: C
         assert_same_as_fresh(service, id)
     refitted = [event for event in service.store.events(id, 0, 1000) if event.kind == "refitted"]
     assert all(event.seq - event.data["upto"] > 10 for event in refitted[1:])
-    assert service.verify(id).right
+    assert service[id].verify().right
 
 
 def test_processes_refit_in_turn_and_a_killed_one_is_not_waited_for_long(tmp_path: Path) -> None:
@@ -309,9 +309,9 @@ def test_processes_refit_in_turn_and_a_killed_one_is_not_waited_for_long(tmp_pat
 def test_a_failed_transaction_leaves_no_trace(service: CampaignService) -> None:
     id = service.create(settings(), tasks=tasks(0, 10)).id
     for worker in WORKERS:
-        lease = service.ask(id, worker)
+        lease = service[id].ask(worker)
         assert lease
-        service.tell(lease.id, "a")
+        service[lease.campaign].tell(lease.id, "a")
 
     def fail(commands: Commands) -> None:
         assert commands.ask("somebody new")
@@ -343,7 +343,7 @@ def test_a_prior_of_facts_serves_to_the_end(service: CampaignService) -> None:
     ]
     id = service.create(settings(prior=law, budget=4), tasks=[*tasks(0, 4), *own]).id
     finish(service, id)
-    results = list(service.results(id))
+    results = list(service[id].results())
     assert {r.label for r in results[4:] if r.labels == 0} == {"b"}
     assert [r.probability for r in results[4:] if r.labels == 0][-1] == pytest.approx(0.9 - 89 / 400, abs=0.05)
     with pytest.raises(InputError, match="does not say how good they are"):
@@ -354,9 +354,9 @@ def test_scores_tilt_beliefs(service: CampaignService) -> None:
     """Tasks with scores of their own start from them, however many different ones there are."""
     scored = [{"id": f"s{k}", "text": "x", "score": (k + 1) / 102} for k in range(101)]
     id = service.create(settings(labels=("no", "yes"), budget=10, most_labels=3), tasks=scored).id
-    lease = service.ask(id, "ann")
+    lease = service[id].ask("ann")
     assert lease
-    found = [result.probability for result in service.results(id)]
+    found = [result.probability for result in service[id].results()]
     expected = [max((k + 1) / 102, 1 - (k + 1) / 102) for k in range(101)]
     assert found == pytest.approx(expected, abs=1e-6)
     assert 25 <= int(lease.task[1:]) <= 75, "a task whose answer is open comes first"

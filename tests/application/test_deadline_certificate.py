@@ -28,8 +28,8 @@ def certified(workers: int, priors: int = 1) -> Certificate:
     for number in range(workers):
         clock.now = BEGIN + number * MINUTE
         while out and out[0][0] <= clock.now:
-            service.tell(out.pop(0)[1], "yes" if number % 3 else "no")
-        lease = service.ask(id, f"w{number}")
+            service[id].tell(out.pop(0)[1], "yes" if number % 3 else "no")
+        lease = service[id].ask(f"w{number}")
         assert lease
         out.append((clock.now + 10 * MINUTE, lease.id))
     service.table_cache.close()

@@ -25,11 +25,11 @@ def start(service: CampaignService, id: str, tasks: int = 30) -> str:
     service.create(simple(budget=20), id, rows)
     for worker in ("ann", "bob"):
         for _ in range(3):
-            lease = service.ask(id, worker)
+            lease = service[id].ask(worker)
             assert lease
-            service.tell(lease.id, "yes")
+            service[lease.campaign].tell(lease.id, "yes")
     service.set_standing(id, "bob", "blocked", "guesses")
-    service.audits.draw(id, 3)
+    service[id].draw_audit(3)
     return id
 
 
@@ -45,17 +45,17 @@ def rows_left(store: SqlStore) -> dict[str, int]:
 
 def test_a_deleted_campaign_is_gone_for_everybody_and_leaves_no_row(service: CampaignService) -> None:
     id = start(service, "first")
-    held = service.ask(id, "ann")
+    held = service[id].ask("ann")
     assert held
     service.store.access.revoke_link(id, "ann")
     service.delete(id)
     for attempt in (
-        lambda: service.ask(id, "ann"),
-        lambda: service.tell(held.id, "yes"),
-        lambda: service.renew(held.id),
+        lambda: service[id].ask("ann"),
+        lambda: service[held.campaign].tell(held.id, "yes"),
+        lambda: service[held.campaign].renew(held.id),
         lambda: service.store.row(id),
-        lambda: list(service.results(id)),
-        lambda: service.change(id, {"budget": 30}),
+        lambda: list(service[id].results()),
+        lambda: service[id].change(budget=30),
         lambda: service.delete(id),
     ):
         with pytest.raises(GoneError, match="deleted"):
@@ -85,9 +85,9 @@ def test_others_stay_as_they_are(service: CampaignService) -> None:
     before = {id: (everything(service.store, id), service.store.events(id)) for id in ("one", "three")}
     service.delete("two")
     assert {id: (everything(service.store, id), service.store.events(id)) for id in ("one", "three")} == before
-    assert all(service.verify(id).right for id in ("one", "three"))
+    assert all(service[id].verify().right for id in ("one", "three"))
     start(service, "four")  # its number may be that of the deleted one
-    assert service.verify("four").right
+    assert service["four"].verify().right
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
@@ -133,7 +133,7 @@ def test_who_is_late_at_clearing_takes_nothing_of_a_campaign_that_got_the_number
         start(service, "new")
         before = rows_left(store)
         assert store.deletions.clear(late, 1000) == 0
-        assert rows_left(store) == before and service.verify("new").right
+        assert rows_left(store) == before and service["new"].verify().right
         with store.engine.connect() as connection:
             assert connection.execute(select(deleted_campaigns.c.number)).scalar() is None
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from live_crowds import read_anew
-from nextlabel.application.facade import Campaign
-from nextlabel.application.service import CampaignService
+from nextlabel.application.service import Campaign, CampaignService
 from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.crowd_model import CrowdModel
 from nextlabel.campaign.external_answers import SKIPPED
@@ -27,21 +26,21 @@ def campaign(service: CampaignService, budget: int = 20) -> str:
 def test_what_was_learnt_follows_from_the_log(service: CampaignService) -> None:
     id = campaign(service)
     for worker in ("ann", "bob", "cy"):
-        lease = service.ask(id, worker)
+        lease = service[id].ask(worker)
         assert lease
-        assert service.set_answer(id, worker, lease.task, "yes")
-    lease = service.ask(id, "ann")
+        assert service[id].set_answer(worker, lease.task, "yes")
+    lease = service[id].ask("ann")
     assert lease
     others = [f"t{k}" for k in range(TASKS) if f"t{k}" != lease.task]
-    service.set_answer(id, "dora", others[0], "no")  # nobody has given her anything
-    service.set_answer(id, "dora", others[0], "yes")
-    service.set_answer(id, "dora", others[1], "no")
-    service.set_answer(id, "dora", others[1], None)
-    service.set_answer(id, "dora", others[2], SKIPPED)
+    service[id].set_answer("dora", others[0], "no")  # nobody has given her anything
+    service[id].set_answer("dora", others[0], "yes")
+    service[id].set_answer("dora", others[1], "no")
+    service[id].set_answer("dora", others[1], None)
+    service[id].set_answer("dora", others[2], SKIPPED)
     service.add_tasks(id, [{"id": "new"}])  # nothing has been learnt of it yet
-    told = service.set_answer(id, "bob", "new", "yes")
+    told = service[id].set_answer("bob", "new", "yes")
     assert told is not None and (told.status, told.counted) == ("late", True)
-    service.set_answer(id, "ann", lease.task, "no")
+    service[id].set_answer("ann", lease.task, "no")
 
     def models(commands: Commands) -> tuple[CrowdModel, CrowdModel]:
         return commands.crowd(), read_anew(commands.state)
@@ -54,9 +53,9 @@ def test_what_was_learnt_follows_from_the_log(service: CampaignService) -> None:
     for worker in ("ann", "dora", "somebody new"):
         number = service.run(id, lambda commands, worker=worker: commands.state.numbers.get(worker, -1))  # type: ignore[misc]
         assert streamed.crowd.choose(number, Outlook(0, 1)) == read.crowd.choose(number, Outlook(0, 1))
-    assert service.verify(id).right
+    assert service[id].verify().right
     before = everything(service.store, id)
-    service.rebuild(id)
+    service[id].rebuild()
     assert everything(service.store, id) == before
     assert service.store.row(id).spent == 6  # three first ones, ann's second, dora's one and bob's on the new task
 

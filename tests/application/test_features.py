@@ -27,19 +27,19 @@ def campaign(
     settings = {"budget": 2 * TASKS, "labels": ["no", "yes"], "features": ["vector"], "show": ["text"], **more}
     id = service.create(CampaignSettings.from_dict(settings), tasks=rows[:120]).id
     if beside is not None:
-        service.add_features(id, {f"t{k}": beside(k, truth[k]) for k in range(TASKS // 2)})
-        service.add_features(id, {f"t{k}": beside(k, truth[k]) for k in range(TASKS // 3, TASKS)})
+        service[id].add_features({f"t{k}": beside(k, truth[k]) for k in range(TASKS // 2)})
+        service[id].add_features({f"t{k}": beside(k, truth[k]) for k in range(TASKS // 3, TASKS)})
     counts, clock = [0] * TASKS, service.clock
     for step in range(labels):
         clock.forward(1.0)  # type: ignore[attr-defined]
         if step == 60:
             service.add_tasks(id, rows[120:])
-        lease = service.ask(id, f"w{step % 8}")
+        lease = service[id].ask(f"w{step % 8}")
         if lease:
             k = int(lease.task[1:])
             counts[k] += 1
             said = truth[k] if rng.random() < 0.75 else 1 - truth[k]
-            service.tell(lease.id, settings["labels"][said])
+            service[lease.campaign].tell(lease.id, settings["labels"][said])
         if step % 20 == 19:
             settled(service, id)
     settled(service, id)
@@ -56,7 +56,7 @@ def test_a_learner_is_kept_by_its_hash_and_read_again(
     refits = [event for event in service.store.events(id, 0, 5000) if event.kind == "refitted"]
     word = [event.data["learner"] for event in refits if event.data.get("learner")][-1]
     assert word["bits"] > 0.1 and 0.5 < word["agrees"] < 1.0 and len(word["hash"]) == 32
-    results = list(service.results(id))
+    results = list(service[id].results())
     right = np.mean([one.label == ("no", "yes")[truth[int(one.task[1:])]] for one in results])
     # 170 labels of .75 for 160 tasks: people alone have about .75; a background refit comes when it comes.
     assert background or right > 0.85
@@ -77,18 +77,18 @@ def test_features_of_a_file_of_their_own_are_learnt_from_and_deleted(service: Ca
     id, truth, _ = campaign(service, 170, lambda k, answer: vectors[k] + 2.0 * answer, features=None)
     refits = [event for event in service.store.events(id, 0, 5000) if event.kind == "refitted"]
     assert refits[-1].data["learner"]["bits"] > 0.1
-    assert np.mean([one.label == ("no", "yes")[truth[int(one.task[1:])]] for one in service.results(id)]) > 0.85
+    assert np.mean([one.label == ("no", "yes")[truth[int(one.task[1:])]] for one in service[id].results()]) > 0.85
     assert_same_as_fresh(service, id)
     word = refits[-1].data["learner"]
-    says = service.certificate(id).rests_on
+    says = service[id].certificate().rests_on
     assert f"{word['bits']:.2f} bits per item: the labels' log loss is {word['with']:.3f} per item with it" in says
     assert f"and {word['without']:.3f} without. This assumes that people's mistakes do not follow the features." in says
     before = service.store.row(id).rules.features
     with pytest.raises(InputError, match="has 2 numbers for each item, and what is there 6 numbers"):
-        service.add_features(id, {"t0": [1.0, 2.0]})
-    last = service.add_features(id, {"t1": [1.0], "later": [2.0]}, replace=True)
+        service[id].add_features({"t0": [1.0, 2.0]})
+    last = service[id].add_features({"t1": [1.0], "later": [2.0]}, replace=True)
     assert (last.items, last.tasks, last.numbers) == (2, 1, 1)
-    assert service.add_features(id, lambda task: [float(task[1:])]).items == TASKS
+    assert service[id].add_features(lambda task: [float(task[1:])]).items == TASKS
     assert service.store.get(f"features-{before}:{id}") is service.store.get(f"features-{last.hash}:{id}") is None
     now = service.store.row(id).rules.features
     assert service.store.get(f"features-{now}:{id}")
@@ -112,6 +112,6 @@ def test_features_that_say_nothing_leave_a_campaign_as_it_is(service: CampaignSe
 def test_only_crowd_learns_from_features(service: CampaignService) -> None:
     id = service.create(CampaignSettings.from_dict({"budget": 10, "policy": "index"}), tasks=["a", "b"]).id
     with pytest.raises(ConflictError, match="does not learn from features"):
-        service.add_features(id, {"a": [1.0]})
+        service[id].add_features({"a": [1.0]})
     with pytest.raises(InputError, match="does not learn from features"):
         CampaignSettings.from_dict({"budget": 10, "policy": "index", "features": ["text"]})

@@ -19,7 +19,7 @@ def begin(service: CampaignService, tasks: int, spared: int) -> str:
     """A campaign in which ``greedy`` has held all tasks but ``spared`` ones, which are full."""
     id = service.create(simple(tasks, most_labels=1), tasks=[f"item {k}" for k in range(tasks)]).id
     for k in range(spared):
-        service.tell(service.ask(id, f"ann{k}").id, "yes")  # type: ignore[union-attr]
+        service[id].tell(service[id].ask(f"ann{k}").id, "yes")  # type: ignore[union-attr]
 
     def hold_and_release(commands: Commands) -> None:
         while lease := commands.ask("greedy"):
@@ -35,20 +35,20 @@ def test_a_worker_gets_what_is_new_for_them(kind: str, tmp_path: Path) -> None:
     with opened(kind, tmp_path) as store:
         service = service_of_store(store, Clock())
         id = begin(service, LOOKED_AT + 20, spared=2)
-        refused: Any = service.ask(id, "greedy")
+        refused: Any = service[id].ask("greedy")
         assert refused.reason == "nothing_left_for_you"
-        assert service.ask(id, "bob")
+        assert service[id].ask("bob")
         service.add_tasks(id, ["one more"])
-        lease: Any = service.ask(id, "greedy")
+        lease: Any = service[id].ask("greedy")
         assert lease.payload == "one more"
-        service.release(lease.id)
-        assert service.ask(id, "greedy").reason == "nothing_left_for_you"  # type: ignore[union-attr]
+        service[id].release(lease.id)
+        assert service[id].ask("greedy").reason == "nothing_left_for_you"  # type: ignore[union-attr]
         (told,) = store.leases(id, worker="ann0")
-        service.undo(told.id)
-        service.release(told.id)
-        lease = service.ask(id, "greedy")
+        service[id].undo(told.id)
+        service[id].release(told.id)
+        lease = service[id].ask("greedy")
         assert lease.task == store.tasks(id)[told.task].key
-        assert service.verify(id).right
+        assert service[id].verify().right
         service.table_cache.close()
 
 
@@ -76,12 +76,12 @@ def test_the_last_tasks_are_found(kind: str, tasks: int, ranked: bool, tmp_path:
         assert store.row(id).rules.ranked == ranked
         found = set()
         for _ in left:
-            lease: Any = service.ask(id, "greedy")
+            lease: Any = service[id].ask("greedy")
             found.add(lease.task)
-            assert service.ask(id, f"bob {len(found)}")  # others are not kept from anything
-            service.release(lease.id)
+            assert service[id].ask(f"bob {len(found)}")  # others are not kept from anything
+            service[id].release(lease.id)
         assert found == {f"t{task}" for task in left}
-        assert service.ask(id, "greedy").reason == "nothing_left_for_you"  # type: ignore[union-attr]
+        assert service[id].ask("greedy").reason == "nothing_left_for_you"  # type: ignore[union-attr]
         if tasks < 1000:
-            assert service.verify(id).right
+            assert service[id].verify().right
         service.table_cache.close()

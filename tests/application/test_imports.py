@@ -109,12 +109,12 @@ def test_an_import_in_steps_is_the_same_as_one_in_a_transaction(
         assert [event.kind for event in service.store.events(other)].count("tasks_published") == 0
         assert staged_chunks(service) == 0
         for id in (one, other):
-            assert service.verify(id).right
+            assert service[id].verify().right
             assert service.add_tasks(id, given, "key").added == 0
             with pytest.raises(ConflictError, match="other tasks"):
                 service.add_tasks(id, given[:-1], "key")
         before = contents(service, one)
-        service.rebuild(one)
+        service[one].rebuild()
         assert contents(service, one) == before
 
 
@@ -126,22 +126,22 @@ def test_nobody_sees_half_an_import(service: CampaignService) -> None:
         assert service.store.row(id).tasks == 2 and len(service.store.tasks(id)) == 2
         assert sum(service.groups(id).values()) == 2 and len(service.store.classes(id)) == 1
         assert service.store.tasks_by_key(id, ["t0", "t500"]).keys() == {"t500"}
-        lease = service.ask(id, f"ann {len(seen)}")
+        lease = service[id].ask(f"ann {len(seen)}")
         assert lease and lease.task in ("t500", "t501")
-        assert service.ask(id, f"ann {len(seen)}") == lease
-        service.release(lease.id)
+        assert service[id].ask(f"ann {len(seen)}") == lease
+        service[lease.campaign].release(lease.id)
         seen.append(row.state)
         with pytest.raises(BusyError, match="being imported"):
             service.add_tasks(id, ["one more"])
         if published == 20:
-            assert service.verify(id).right
+            assert service[id].verify().right
 
     service.add_tasks(id, tasks(), "key", look)
     assert seen == ["staging"] * 5 + ["publishing"] * 5
-    given = {service.ask(id, f"bob {k}").task for k in range(47)}  # type: ignore[union-attr]
+    given = {service[id].ask(f"bob {k}").task for k in range(47)}  # type: ignore[union-attr]
     assert len(given) > 30  # and then all of it
     assert service.add_tasks(id, ["one more"]).tasks == 48
-    assert service.verify(id).right
+    assert service[id].verify().right
 
 
 def test_an_error_in_the_last_row_leaves_nothing(service: CampaignService) -> None:
@@ -169,12 +169,12 @@ def test_after_a_kill_a_retry_adds_everything_once(service: CampaignService) -> 
         with pytest.raises(Killed):
             service.add_tasks(id, given, "key", at(state, step, kill))
         assert len(service.store.imports.active()) == 1 and service.store.row(id).tasks == 3
-        assert service.ask(id, "ann")
+        assert service[id].ask("ann")
         added = service.add_tasks(id, given, "key")
         assert added.tasks == 3 + len(given) and service.store.imports.active() == []
         assert [event.kind for event in service.store.events(id)].count("tasks_published") == 1
         assert [task.key for task in service.store.tasks(id)][3:] == [one["id"] for one in given]
-        assert staged_chunks(service) == 0 and service.verify(id).right
+        assert staged_chunks(service) == 0 and service[id].verify().right
 
 
 def test_a_start_finishes_what_was_checked_and_throws_away_what_was_not(service: CampaignService) -> None:
@@ -183,7 +183,7 @@ def test_a_start_finishes_what_was_checked_and_throws_away_what_was_not(service:
             service.create(simple(), state, tasks(), at(state, 2, kill))
         assert len(service.imports.recover()) == 1 and service.imports.recover() == []
         if there:
-            assert service.store.row(state).tasks == there and service.verify(state).right
+            assert service.store.row(state).tasks == there and service[state].verify().right
         else:
             with pytest.raises(NotFoundError):
                 service.store.row(state)
@@ -205,19 +205,19 @@ def test_a_small_addition_after_a_kill_finishes_the_import_first(service: Campai
     with pytest.raises(Killed):
         service.add_tasks(id, tasks(), None, at("publishing", 2, kill))
     assert service.add_tasks(id, ["one more"]).tasks == MANY + 1
-    assert service.verify(id).right
+    assert service[id].verify().right
 
 
 def test_tasks_that_are_there_are_ranked_with_those_that_make_the_priors_many(service: CampaignService) -> None:
     id = service.create(simple(budget=500), "demo", tasks(18)).id
-    held = service.ask(id, "ann")
+    held = service[id].ask("ann")
     assert held
     for k in range(4):
         service.add_tasks(id, scored(17, first=17 * k))
         assert service.store.row(id).rules.ranked == (k == 3)
-    given = {service.release(service.ask(id, "bob").id).task for _ in range(86)}  # type: ignore[union-attr]
-    assert len(given) == 86 and service.ask(id, "bob").reason == "nothing_left_for_you"  # type: ignore[union-attr]
-    assert service.tell(held.id, "yes").counted and service.verify(id).right
+    given = {service[id].release(service[id].ask("bob").id).task for _ in range(86)}  # type: ignore[union-attr]
+    assert len(given) == 86 and service[id].ask("bob").reason == "nothing_left_for_you"  # type: ignore[union-attr]
+    assert service[held.campaign].tell(held.id, "yes").counted and service[id].verify().right
 
 
 CHILD = """
@@ -242,7 +242,7 @@ def test_a_process_that_is_killed(kind: str, tmp_path: Path) -> None:
         id = service.create(simple(), "demo", tasks(3, first=5000)).id
         child = subprocess.run([sys.executable, "-c", CHILD, store.url], env=os.environ, timeout=120, check=False)
         assert child.returncode == -signal.SIGKILL
-        assert store.row(id).tasks == 3 and store.row(id).rules.hidden == 30 and service.ask(id, "ann")
+        assert store.row(id).tasks == 3 and store.row(id).rules.hidden == 30 and service[id].ask("ann")
         added = service.add_tasks(id, tasks(60), "key")
-        assert (added.added, added.known, added.tasks) == (0, 60, 63) and service.verify(id).right
+        assert (added.added, added.known, added.tasks) == (0, 60, 63) and service[id].verify().right
         service.close()

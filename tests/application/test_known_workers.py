@@ -34,10 +34,12 @@ def play(service: CampaignService, id: str, skills: dict[str, float], rounds: in
     rng = np.random.default_rng(seed)
     for _ in range(rounds):
         for worker, skill in skills.items():
-            lease = service.ask(id, worker)
+            lease = service[id].ask(worker)
             if isinstance(lease, Lease):
                 right = truth(lease.task)
-                service.tell(lease.id, right if rng.random() < skill else ("no" if right == "yes" else "yes"))
+                service[lease.campaign].tell(
+                    lease.id, right if rng.random() < skill else ("no" if right == "yes" else "yes")
+                )
 
 
 def ended(service: CampaignService, id: str = "first", skills: dict[str, float] | None = None) -> None:
@@ -74,7 +76,7 @@ def test_a_worker_who_comes_back_is_known_and_a_replay_needs_no_profile(tmp_path
     assert np.allclose(before.channels, after.channels, atol=1e-9) and np.allclose(
         before.beliefs, after.beliefs, atol=1e-9
     )
-    assert again.verify("known").right
+    assert again["known"].verify().right
     again.close()
 
 
@@ -111,7 +113,7 @@ def test_only_campaigns_of_the_same_owner_and_labels_teach() -> None:
         ("same", {}, "ann", True), ("other", {}, "bea", False), ("words", {"labels": ["No", "Yes"]}, "ann", False),
     ):  # fmt: skip
         service.create(settings(known_workers=True, **more), id, [{"id": "t0"}], owner=owner)
-        lease = service.ask(id, "ann")
+        lease = service[id].ask("ann")
         assert isinstance(lease, Lease)
         (event,) = (one for one in service.store.events(id, 0, 100) if one.kind == "leased")
         assert ("profile" in event.data) is known
@@ -136,7 +138,7 @@ def test_profiles_leave_and_come_in_as_a_file(tmp_path: Path, monkeypatch: pytes
     database.close()
     service = CampaignService(open_store("sqlite:///b.db"))
     service.add_tasks("b", [{"id": "t1"}])
-    assert isinstance(service.ask("b", "ann"), Lease)
+    assert isinstance(service["b"].ask("ann"), Lease)
     assert any("profile" in one.data for one in service.store.events("b", 0, 100))
     service.close()
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from guarantee_record import proved
+from nextlabel.application.guarantees import guarantee_record
 from nextlabel.application.service import CampaignService
 from nextlabel.campaign.replies import NoTask
 from nextlabel.campaign.settings import CampaignSettings
@@ -35,19 +36,21 @@ def labelled(service: CampaignService, policy: str, wrong: float, tasks: int = 1
     rng = np.random.default_rng(4)
     for worker in ("ann", "bob", "cem"):
         for _ in range(tasks // 2):
-            lease = service.ask(id, worker)
+            lease = service[id].ask(worker)
             if not lease:
                 break
             right = truth_of(lease.task)
-            service.tell(lease.id, right if rng.random() > wrong else ("no" if right == "yes" else "yes"))
+            service[lease.campaign].tell(
+                lease.id, right if rng.random() > wrong else ("no" if right == "yes" else "yes")
+            )
     return id
 
 
 def finish(service: CampaignService, id: str) -> int:
     """The expert answers whatever is asked; returns in how many batches."""
     batches = 0
-    while asked := [one.task for one in service.guarantees.items(id) if one.label is None]:
-        service.guarantees.answer(id, {task: truth_of(task) for task in asked})
+    while asked := [one.task for one in service[id].guarantee_items() if one.label is None]:
+        service[id].answer_guarantee({task: truth_of(task) for task in asked})
         batches += 1
         assert batches < 200
     return batches
@@ -58,114 +61,116 @@ def test_from_the_freeze_to_a_certificate_that_others_can_check(
     service: CampaignService, tmp_path: Path, policy: str, wrong: float
 ) -> None:
     id = labelled(service, policy, wrong)
-    guarantees = service.guarantees
-    service.adjudicate(id, {"t5": truth_of("t5")})
-    before = {one.task: one.label for one in service.results(id)}
-    status = guarantees.freeze(id)
+    campaign = service[id]
+    service[id].adjudicate({"t5": truth_of("t5")})
+    before = {one.task: one.label for one in service[id].results()}
+    status = campaign.freeze()
     assert status.frozen and not status.certified and status.to_answer == status.audits
-    drawn = [one.task for one in guarantees.items(id)]
+    drawn = [one.task for one in campaign.guarantee_items()]
     assert not {"t0", "t1", "t2", "t5"} & set(drawn)  # their truth was known before
-    assert {one.task: one.label for one in service.results(id)} == before
+    assert {one.task: one.label for one in service[id].results()} == before
     with pytest.raises(ConflictError, match="frozen already"):
-        guarantees.freeze(id)
+        campaign.freeze()
     outside = next(task for task in before if task not in drawn)
     for answers, said in (({outside: "yes"}, NotFoundError), ({drawn[0]: "maybe"}, InputError), ({}, InputError)):
         with pytest.raises(said):
-            guarantees.answer(id, answers)
+            campaign.answer_guarantee(answers)
     other = "no" if truth_of(drawn[0]) == "yes" else "yes"
-    assert guarantees.answer(id, {drawn[0]: other}) == guarantees.answer(id, {drawn[0]: truth_of(drawn[0])}) == 1
+    assert (
+        campaign.answer_guarantee({drawn[0]: other}) == campaign.answer_guarantee({drawn[0]: truth_of(drawn[0])}) == 1
+    )
     batches = finish(service, id)
     assert batches > 1 if wrong > 0.4 else batches >= 1
-    status = guarantees.status(id)
+    status = campaign.guarantee()
     assert status.certified and status.to_answer == status.to_go == 0
     assert status.sentence.startswith("At most 10.0% of the 120 labels are wrong (90% sure;")
     with pytest.raises(ConflictError, match="it counts"):
-        guarantees.answer(id, {drawn[0]: other})
-    results = {one.task: one for one in service.results(id)}
+        campaign.answer_guarantee({drawn[0]: other})
+    results = {one.task: one for one in service[id].results()}
     assert {results[task].source for task in drawn} == {"expert"} and results["t5"].source == "adjudicated"
     assert all(results[task].label == truth_of(task) for task in drawn)
     assert {one.source for one in results.values()} >= {"control", "expert"}
-    guarantees.record(id).save(tmp_path / "record.json")
+    guarantee_record(service, id).save(tmp_path / "record.json")
     record = json.loads((tmp_path / "record.json").read_text())
     assert (record["entropy"], record["frozen"]) == (status.entropy, status.hash) and record["certified"]
     assert proved(record, tmp_path).startswith("Checked: At most 10.0%")
     stored = everything(service.store, id)
-    assert service.verify(id).right
-    service.rebuild(id)
-    assert everything(service.store, id) == stored and guarantees.status(id) == status
+    assert service[id].verify().right
+    service[id].rebuild()
+    assert everything(service.store, id) == stored and campaign.guarantee() == status
 
 
 def test_after_the_freeze_nothing_changes_the_labels_until_they_are_reopened(service: CampaignService) -> None:
     id = labelled(service, "okg-pending", 0.1)
-    guarantees = service.guarantees
-    guarantees.freeze(id)
+    campaign = service[id]
+    campaign.freeze()
     finish(service, id)
-    frozen = {one.task: (one.label, one.probability) for one in service.results(id)}
-    kept = next(one.task for one in service.results(id) if one.source == "frozen")
+    frozen = {one.task: (one.label, one.probability) for one in service[id].results()}
+    kept = next(one.task for one in service[id].results() if one.source == "frozen")
     other = "no" if frozen[kept][0] == "yes" else "yes"
-    service.adjudicate(id, {kept: other})
-    service.drop_labels(id, "ann")
-    lease = service.ask(id, "di")
-    assert lease and service.tell(lease.id, "yes").counted  # labels come in and are in the log
-    assert {one.task: (one.label, one.probability) for one in service.results(id)} == frozen
-    assert guarantees.status(id).certified
-    status = guarantees.reopen(id)
+    service[id].adjudicate({kept: other})
+    service[id].drop_labels("ann")
+    lease = service[id].ask("di")
+    assert lease and service[lease.campaign].tell(lease.id, "yes").counted  # labels come in and are in the log
+    assert {one.task: (one.label, one.probability) for one in service[id].results()} == frozen
+    assert campaign.guarantee().certified
+    status = campaign.reopen_labels()
     assert not status.frozen and not status.certified and "certificate is void" in status.sentence
-    after = {one.task: one for one in service.results(id)}
+    after = {one.task: one for one in service[id].results()}
     assert (after[kept].label, after[kept].source) == (other, "adjudicated")
     with pytest.raises(ConflictError, match="not frozen"):
-        guarantees.reopen(id)
-    assert guarantees.freeze(id).frozen  # other labels, another draw
-    assert guarantees.record(id).draws == 2
+        campaign.reopen_labels()
+    assert campaign.freeze().frozen  # other labels, another draw
+    assert guarantee_record(service, id).draws == 2
     finish(service, id)
-    assert ", draw 2 of this campaign;" in guarantees.status(id).sentence
-    guarantees.reopen(id)
+    assert ", draw 2 of this campaign;" in campaign.guarantee().sentence
+    campaign.reopen_labels()
     with pytest.raises(ConflictError, match="second draw"):
-        guarantees.freeze(id)
-    assert service.verify(id).right
+        campaign.freeze()
+    assert service[id].verify().right
 
 
 def test_what_an_audit_found_is_known_to_the_guarantee(service: CampaignService, tmp_path: Path) -> None:
     id = labelled(service, "okg-pending", 0.3)
-    service.audits.draw(id, 20)
-    drawn = [one.task for one in service.audits.items(id)]
-    service.audits.answer(id, {task: truth_of(task) for task in drawn})
-    service.guarantees.freeze(id)
-    assert not {*drawn} & {one.task for one in service.guarantees.items(id)}
+    service[id].draw_audit(20)
+    drawn = [one.task for one in service[id].audit_items()]
+    service[id].answer_audit({task: truth_of(task) for task in drawn})
+    service[id].freeze()
+    assert not {*drawn} & {one.task for one in service[id].guarantee_items()}
     finish(service, id)
-    results = {one.task: one for one in service.results(id)}
+    results = {one.task: one for one in service[id].results()}
     assert all((results[task].label, results[task].source) == (truth_of(task), "audited") for task in drawn)
-    assert proved(service.guarantees.record(id).record(), tmp_path).startswith("Checked: At most 10.0%")
+    assert proved(service[id].guarantee_record(), tmp_path).startswith("Checked: At most 10.0%")
 
 
 def test_labels_that_were_drawn_long_ago_are_not_drawn_again(service: CampaignService) -> None:
     id = labelled(service, "okg-pending", 0.1, tasks=30)
-    service.guarantees.freeze(id)
-    service.guarantees.reopen(id)
-    service.adjudicate(id, {"t7": "yes"})
-    service.guarantees.freeze(id)
-    service.guarantees.reopen(id)
-    service.undo_adjudication(id, ["t7"])
+    service[id].freeze()
+    service[id].reopen_labels()
+    service[id].adjudicate({"t7": "yes"})
+    service[id].freeze()
+    service[id].reopen_labels()
+    service[id].undo_adjudication(["t7"])
     with pytest.raises(ConflictError, match="second draw"):
-        service.guarantees.freeze(id)
+        service[id].freeze()
 
 
 def test_what_cannot_be_frozen_is_refused(service: CampaignService) -> None:
     bare = service.create(CampaignSettings(budget=4), tasks=["x", "y"]).id
     with pytest.raises(InputError, match="how many labels may be wrong"):
-        service.guarantees.freeze(bare)
+        service[bare].freeze()
     with pytest.raises(ConflictError, match="not frozen"):
-        service.guarantees.answer(bare, {"x": "1"})
+        service[bare].answer_guarantee({"x": "1"})
     with pytest.raises(ConflictError, match="not frozen"):
-        service.guarantees.record(bare)
+        service[bare].guarantee_record()
     id = labelled(service, "okg-pending", 0.1, tasks=30)
     seq = service.store.row(id).seq
     with pytest.raises(InputError, match="too few"):
-        service.guarantees.freeze(id, 1)
+        service[id].freeze(1)
     assert service.store.row(id).seq == seq  # nothing is half-written
     for wrong in (0, 1, 1.5):
         with pytest.raises(InputError):
-            service.change(id, {"at_most_wrong": wrong})
+            service[id].change(at_most_wrong=wrong)
 
 
 def test_an_expert_answers_by_a_link_and_the_dashboard_leads_with_the_sentence(tmp_path: Path) -> None:
@@ -227,82 +232,82 @@ def test_from_the_command_line(
 
 def test_several_looks_along_one_draw(service: CampaignService, tmp_path: Path) -> None:
     id = labelled(service, "okg-pending", 0.35)
-    guarantees = service.guarantees
+    campaign = service[id]
     seq = service.store.row(id).seq
     for audits in ([60, 40], [40, 400], [2, 3]):
         with pytest.raises(InputError):
-            guarantees.freeze(id, audits)
+            campaign.freeze(audits)
     assert service.store.row(id).seq == seq
-    status = guarantees.freeze(id, [40, 70])
-    first = [one.task for one in guarantees.items(id)]
+    status = campaign.freeze([40, 70])
+    first = [one.task for one in campaign.guarantee_items()]
     assert (status.look, status.looks, status.audits, len(first)) == (0, 2, 40, 40) and status.so_far is None
-    guarantees.answer(id, {task: truth_of(task) for task in first})
-    status = guarantees.status(id)
+    campaign.answer_guarantee({task: truth_of(task) for task in first})
+    status = campaign.guarantee()
     assert status.so_far is not None and status.so_far > 0.1 and "draw the next look" in status.next_step
-    status = guarantees.next_look(id)
-    queue = [one.task for one in guarantees.items(id)]
+    status = campaign.next_look()
+    queue = [one.task for one in campaign.guarantee_items()]
     assert status.look == 1 and status.audits == 70 and queue[:40] == first and len(queue) == 70
     finish(service, id)
-    status = guarantees.status(id)
+    status = campaign.guarantee()
     assert status.certified and status.so_far is not None and status.so_far <= 0.1
     with pytest.raises(InputError, match="no further look"):
-        guarantees.next_look(id)
-    assert proved(guarantees.record(id).record(), tmp_path).startswith("Checked: ")
-    assert service.verify(id).right
+        campaign.next_look()
+    assert proved(guarantee_record(service, id).record(), tmp_path).startswith("Checked: ")
+    assert service[id].verify().right
 
 
 def test_of_one_label(service: CampaignService, tmp_path: Path) -> None:
     id = labelled(service, "crowd", 0.1)
-    said = {one.task: one.label for one in service.results(id)}
+    said = {one.task: one.label for one in service[id].results()}
     with pytest.raises(InputError, match="not one of the campaign's"):
-        service.guarantees.freeze(id, None, "maybe")
-    status = service.guarantees.freeze(id, None, "no")
+        service[id].freeze(None, "maybe")
+    status = service[id].freeze(None, "no")
     assert status.of == "no" and status.items == sum(label == "no" for label in said.values())
-    assert {said[one.task] for one in service.guarantees.items(id)} == {"no"}
+    assert {said[one.task] for one in service[id].guarantee_items()} == {"no"}
     finish(service, id)
-    status = service.guarantees.status(id)
+    status = service[id].guarantee()
     assert status.certified and f"of the {status.items} labels that said 'no'" in status.sentence
-    assert proved(service.guarantees.record(id).record(), tmp_path).startswith("Checked: ")
+    assert proved(service[id].guarantee_record(), tmp_path).startswith("Checked: ")
 
 
 def test_workers_labels_order_the_items_as_they_were_at_the_freeze(service: CampaignService) -> None:
     id = labelled(service, "crowd", 0.3)
-    service.guarantees.freeze(id)
-    service.drop_labels(id, "ann")  # after the freeze: changes nothing
+    service[id].freeze()
+    service[id].drop_labels("ann")  # after the freeze: changes nothing
     finish(service, id)
-    record = service.guarantees.record(id).record()
-    assert record["ordered_by"] and service.guarantees.status(id).certified
+    record = service[id].guarantee_record()
+    assert record["ordered_by"] and service[id].guarantee().certified
 
 
 def test_the_next_step_weighs_labels_against_the_expert(service: CampaignService) -> None:
     id = labelled(service, "crowd", 0.3, tasks=60)
-    service.change(id, {"budget": 1000})
-    assert "Set expert_cost" in service.guarantees.status(id).next_step
-    service.change(id, {"expert_cost": 0.1})
-    assert service.guarantees.status(id).next_step.startswith("Next: the expert, with about ")
-    service.change(id, {"expert_cost": 1000})
-    assert service.guarantees.status(id).next_step.startswith("Next: more labels. ")
+    service[id].change(budget=1000)
+    assert "Set expert_cost" in service[id].guarantee().next_step
+    service[id].change(expert_cost=0.1)
+    assert service[id].guarantee().next_step.startswith("Next: the expert, with about ")
+    service[id].change(expert_cost=1000)
+    assert service[id].guarantee().next_step.startswith("Next: more labels. ")
 
 
 @pytest.mark.parametrize("policy", ["crowd", "okg-pending"])
 def test_a_campaign_stops_at_its_target(service: CampaignService, policy: str) -> None:
     config = CampaignSettings(budget=600, labels=("no", "yes"), policy=policy, most_labels=6, stop_at=0.8)
     id = service.create(config, tasks=[{"id": f"t{k}", "text": "x"} for k in range(100)]).id
-    while not isinstance(lease := service.ask(id, f"w{service.store.row(id).given % 5}"), NoTask):
-        service.tell(lease.id, truth_of(lease.task))
+    while not isinstance(lease := service[id].ask(f"w{service.store.row(id).given % 5}"), NoTask):
+        service[lease.campaign].tell(lease.id, truth_of(lease.task))
     row = service.store.row(id)
     assert row.state == "paused" and 0 < row.spent < 600
     assert row.rules.paused_because.startswith("The workers' agreement (no audit has corrected it) has reached ")
-    service.audits.draw(id, 30)
-    service.audits.answer(id, {one.task: "no" for one in service.audits.items(id)})
-    service.change(id, {"stop_at": 0.6})
-    service.resume(id)
+    service[id].draw_audit(30)
+    service[id].answer_audit({one.task: "no" for one in service[id].audit_items()})
+    service[id].change(stop_at=0.6)
+    service[id].resume()
     assert service.store.row(id).rules.paused_because == ""
-    service.audits.answer(id, {one.task: truth_of(one.task) for one in service.audits.items(id)})
+    service[id].answer_audit({one.task: truth_of(one.task) for one in service[id].audit_items()})
     assert service.store.row(id).rules.paused_because.startswith("The audited accuracy (30 items) has reached ")
     stored = everything(service.store, id)
-    assert service.verify(id).right
-    service.rebuild(id)
+    assert service[id].verify().right
+    service[id].rebuild()
     assert everything(service.store, id) == stored
 
 

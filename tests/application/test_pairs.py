@@ -57,9 +57,9 @@ def test_items_become_pairs_and_are_ranked() -> None:
         assert workers["w5"].accuracy < min(workers[f"w{k}"].accuracy for k in range(5))
         assert campaign.certificate().withheld == "There is none for the order of items."
         service, id = campaign._service, campaign.id
-        assert service.verify(id).right
+        assert service[id].verify().right
         before = campaign.order()
-        service.rebuild(id)
+        service[id].rebuild()
         assert campaign.order() == before
 
 

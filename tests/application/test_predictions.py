@@ -48,12 +48,12 @@ def label_some(service: CampaignService, id: str, many: int, seed: int = 0) -> l
     clock: Any = service.clock
     for step in range(many):
         clock.forward(1.0)
-        lease = service.ask(id, f"w{step % 4}")
+        lease = service[id].ask(f"w{step % 4}")
         if not lease:
             break
         got.append(lease.task)
         right = int(lease.task[1:]) % 2
-        service.tell(lease.id, ("no", "yes")[right ^ int(rng.random() > 0.9)])
+        service[lease.campaign].tell(lease.id, ("no", "yes")[right ^ int(rng.random() > 0.9)])
     return got
 
 
@@ -69,13 +69,13 @@ def models_of(service: CampaignService, id: str) -> tuple[CrowdModel, CrowdModel
 def test_predictions_are_learnt_and_follow_from_the_log(service: CampaignService) -> None:
     id = campaign(service)
     label_some(service, id, 6)
-    added = service.add_predictions(id, "old", said(0, 30, wrong=(3,)))
+    added = service[id].add_predictions("old", said(0, 30, wrong=(3,)))
     assert (added.added, added.known, added.charged) == (30, 0, 0)
     label_some(service, id, 8, 1)
     service.add_tasks(id, [{"id": f"t{k}", "text": "more"} for k in range(TASKS, TASKS + 4)])
-    service.add_predictions(id, "old", said(25, TASKS + 4))  # tasks that nobody has learnt of yet, and known ones
+    service[id].add_predictions("old", said(25, TASKS + 4))  # tasks that nobody has learnt of yet, and known ones
     unsure = [{"task": f"t{k}", "probability": 0.55 if k % 2 else 0.02} for k in range(20)]
-    assert service.add_predictions(id, "soft", unsure).added == 20
+    assert service[id].add_predictions("soft", unsure).added == 20
     label_some(service, id, 12, 2)
     streamed, read = models_of(service, id)
     assert (streamed.seq, streamed.version, streamed.crowd.people) == (read.seq, read.version, read.crowd.people)
@@ -85,16 +85,16 @@ def test_predictions_are_learnt_and_follow_from_the_log(service: CampaignService
         assert np.array_equal(mine[:shorter], theirs[:shorter]), name
     for worker in range(-1, streamed.crowd.people):
         assert streamed.crowd.choose(worker, Outlook(0, 1)) == read.crowd.choose(worker, Outlook(0, 1))
-    assert service.verify(id).right
+    assert service[id].verify().right
     before = everything(service.store, id)
-    service.rebuild(id)
+    service[id].rebuild()
     assert everything(service.store, id) == before
     row = service.store.row(id)
     assert row.rules.predicted == 30 + 14 + 20
     assert row.spent == 26 and row.given == 26 + 64  # none of them was bought
     models = {one.worker: one.labels for one in service.store.workers(id) if one.worker.startswith("model:")}
     assert models == {"model:old": 44, "model:soft (unsure)": 10, "model:soft (sure)": 10}
-    exported = [one for one in service.labels(id) if one.worker == "model:old"]
+    exported = [one for one in service[id].labels() if one.worker == "model:old"]
     assert len(exported) == 44
     assert {(one.state, one.counted, one.started) for one in exported} == {("labelled", False, None)}
     snapshot = service.crowd(row)
@@ -104,23 +104,23 @@ def test_predictions_are_learnt_and_follow_from_the_log(service: CampaignService
 
 def test_a_repeated_upload_changes_nothing_and_another_label_is_a_conflict(service: CampaignService) -> None:
     id = campaign(service)
-    service.add_predictions(id, "m", said(0, 10))
-    sure = {one.task for one in service.results(id) if one.probability > 0.55}
+    service[id].add_predictions("m", said(0, 10))
+    sure = {one.task for one in service[id].results() if one.probability > 0.55}
     assert sure == {f"t{k}" for k in range(10)}  # before anybody has asked for a task
     seq = service.store.row(id).seq
-    again = service.add_predictions(id, "model:m", said(0, 10))
+    again = service[id].add_predictions("model:m", said(0, 10))
     assert (again.added, again.known) == (0, 10)
     with pytest.raises(ConflictError, match="another prediction for task 't4'"):
-        service.add_predictions(id, "m", said(0, 20, wrong=(4,)))
+        service[id].add_predictions("m", said(0, 20, wrong=(4,)))
     with pytest.raises(ConflictError, match="another prediction"):
-        service.add_predictions(id, "m", [{"task": "t0", "probability": 0.01}])
+        service[id].add_predictions("m", [{"task": "t0", "probability": 0.01}])
     with pytest.raises(NotFoundError, match="no task 'nine'"):
-        service.add_predictions(id, "m", [*said(11, 12), {"task": "nine", "label": "no"}])
+        service[id].add_predictions("m", [*said(11, 12), {"task": "nine", "label": "no"}])
     with pytest.raises(InputError, match="two predictions"):
-        service.add_predictions(id, "m", [*said(11, 12), *said(11, 12, wrong=(11,))])
+        service[id].add_predictions("m", [*said(11, 12), *said(11, 12, wrong=(11,))])
     assert service.store.row(id).seq == seq
     lease = next(one for one in service.store.leases(id, [0]) if one.worker == "model:m")
-    for attempt in (service.undo, service.release, service.renew):
+    for attempt in (service[id].undo, service[id].release, service[id].renew):
         with pytest.raises(ConflictError):
             attempt(lease.id)
 
@@ -128,40 +128,40 @@ def test_a_repeated_upload_changes_nothing_and_another_label_is_a_conflict(servi
 def test_a_models_labels_are_dropped_and_restored(service: CampaignService) -> None:
     id = campaign(service)
     label_some(service, id, 4)
-    plain = [one.probability for one in service.results(id)]
-    service.add_predictions(id, "bad", said(0, 10))
-    assert [one.probability for one in service.results(id)] != plain
-    assert service.drop_labels(id, "model:bad", "the wrong file").changed == 10
-    assert service.drop_labels(id, "model:bad").changed == 0
-    assert all(one.worker != "model:bad" for one in service.labels(id))
-    assert sum(one.worker == "model:bad" and one.dropped for one in service.labels(id, dropped=True)) == 10
+    plain = [one.probability for one in service[id].results()]
+    service[id].add_predictions("bad", said(0, 10))
+    assert [one.probability for one in service[id].results()] != plain
+    assert service[id].drop_labels("model:bad", "the wrong file").changed == 10
+    assert service[id].drop_labels("model:bad").changed == 0
+    assert all(one.worker != "model:bad" for one in service[id].labels())
+    assert sum(one.worker == "model:bad" and one.dropped for one in service[id].labels(dropped=True)) == 10
     with pytest.raises(ConflictError, match="were dropped"):
-        service.add_predictions(id, "bad", said(10, 12))
+        service[id].add_predictions("bad", said(10, 12))
     service.run(id, lambda commands: commands.refit())
-    dropped = [one.probability for one in service.results(id)]
+    dropped = [one.probability for one in service[id].results()]
     assert dropped == pytest.approx(plain, abs=0.2) and dropped[9] < 0.75
     label_some(service, id, 4, 1)
-    assert service.restore_labels(id, "model:bad").changed == 10
+    assert service[id].restore_labels("model:bad").changed == 10
     streamed, read = models_of(service, id)
     assert np.array_equal(streamed.crowd.came[:TASKS], read.crowd.came[:TASKS])
     label_some(service, id, 3, 2)
     streamed, read = models_of(service, id)
     beliefs = [model.crowd.beliefs[:TASKS] for model in (streamed, read)]
     assert np.array_equal(*beliefs)
-    assert service.verify(id).right
+    assert service[id].verify().right
 
 
 def test_what_a_model_costs_is_taken_from_the_budget_once(in_memory: CampaignService) -> None:
     id = campaign(in_memory, budget=10)
     with pytest.raises(ConflictError, match="cost 12 labels, and 10 are left"):
-        in_memory.add_predictions(id, "dear", said(0, TASKS), cost=0.3)
+        in_memory[id].add_predictions("dear", said(0, TASKS), cost=0.3)
     assert in_memory.store.row(id).rules.predicted == 0
-    assert in_memory.add_predictions(id, "dear", said(0, 15), cost=0.3).charged == 5
-    assert in_memory.add_predictions(id, "dear", said(0, 15), cost=0.3).charged == 0
+    assert in_memory[id].add_predictions("dear", said(0, 15), cost=0.3).charged == 5
+    assert in_memory[id].add_predictions("dear", said(0, 15), cost=0.3).charged == 0
     assert in_memory.store.row(id).left == 5
     assert len(label_some(in_memory, id, 20)) == 5
     assert in_memory.store.row(id).closed_reason == "budget_spent"
-    assert in_memory.verify(id).right
+    assert in_memory[id].verify().right
 
 
 def test_many_predictions_are_written_in_steps_and_an_upload_that_was_broken_off_is_finished_by_another(
@@ -180,21 +180,21 @@ def test_many_predictions_are_written_in_steps_and_an_upload_that_was_broken_off
 
     monkeypatch.setattr(in_memory, "run", broken)
     with pytest.raises(KeyboardInterrupt):
-        in_memory.add_predictions(id, "m", said(0, 23), cost=0.5)
-    added = in_memory.add_predictions(id, "m", said(0, 23), cost=0.5)
+        in_memory[id].add_predictions("m", said(0, 23), cost=0.5)
+    added = in_memory[id].add_predictions("m", said(0, 23), cost=0.5)
     assert (added.added, added.known) == (13, 10)
     assert in_memory.store.row(id).rules.predicted == 23
-    assert in_memory.verify(id).right
+    assert in_memory[id].verify().right
 
 
 def test_people_go_where_the_model_is_not_enough(in_memory: CampaignService) -> None:
     """People's labels go to the items that the model was not asked about."""
     id = campaign(in_memory, budget=30)
-    in_memory.add_predictions(id, "good", said(0, 30))
+    in_memory[id].add_predictions("good", said(0, 30))
     got = label_some(in_memory, id, 30)
     without = [int(task[1:]) >= 30 for task in got]
     assert sum(without) > 30 * 10 / TASKS  # more than their share
-    results = {one.task: one.label for one in in_memory.results(id)}
+    results = {one.task: one.label for one in in_memory[id].results()}
     right = [results[f"t{k}"] == ("no", "yes")[k % 2] for k in range(30)]
     assert np.mean(right) >= 0.9
 
@@ -202,12 +202,12 @@ def test_people_go_where_the_model_is_not_enough(in_memory: CampaignService) -> 
 def test_policies_that_take_workers_to_be_alike_refuse_models(in_memory: CampaignService) -> None:
     id = campaign(in_memory, policy="index")
     with pytest.raises(ConflictError, match="would count like a person"):
-        in_memory.add_predictions(id, "m", said(0, 3))
+        in_memory[id].add_predictions("m", said(0, 3))
     for name in ("", "x" * 200, "two\nlines"):
         with pytest.raises(InputError, match="name"):
-            in_memory.add_predictions(id, name, said(0, 3))
+            in_memory[id].add_predictions(name, said(0, 3))
     with pytest.raises(InputError, match="cost"):
-        in_memory.add_predictions(id, "m", said(0, 3), cost=-1.0)
+        in_memory[id].add_predictions("m", said(0, 3), cost=-1.0)
 
 
 @pytest.mark.parametrize(("row", "found"), [

@@ -25,10 +25,10 @@ GUESSER = WORKERS[-1]
 def label(service: CampaignService, id: str, worker: str, rng: np.random.Generator) -> str | None:
     """One ask of the worker, and an answer if there is a task; the reason if there is none."""
     service.clock.forward(1.0)  # type: ignore[attr-defined]
-    lease = service.ask(id, worker)
+    lease = service[id].ask(worker)
     if isinstance(lease, NoTask):
         return lease.reason
-    service.tell(lease.id, say(lease.task, worker, rng))
+    service[lease.campaign].tell(lease.id, say(lease.task, worker, rng))
     return None
 
 
@@ -77,14 +77,14 @@ def test_who_guesses_is_turned_away_and_the_log_says_why(service: CampaignServic
         if reason == "turned_away" and last_version(service, id) == version:
             break
     seq = service.store.row(id).seq
-    refused = service.ask(id, GUESSER)
+    refused = service[id].ask(GUESSER)
     assert isinstance(refused, NoTask) and (refused.reason, refused.retry_after) == ("turned_away", 30.0)
     assert service.store.row(id).seq == seq
     reports = {one.worker: one for one in service.worker_reports.of(id)}
     assert reports[GUESSER].turned_away >= len(turned) and reports[GUESSER].labels == given
     assert service.store.row(id).rules.turned_away_workers == sum(one.turned_away > 0 for one in reports.values())
-    assert service.verify(id).right
-    service.rebuild(id)
+    assert service[id].verify().right
+    service[id].rebuild()
     assert_same_as_fresh(service, id)
 
 
@@ -94,17 +94,17 @@ def test_it_can_be_changed_and_nobody_loses_what_they_hold() -> None:
     id = service.create(settings(budget=250, turn_away=False), tasks=tasks(0, 60)).id
     for _ in range(14):
         assert [label(service, id, worker, rng) for worker in WORKERS] == [None] * len(WORKERS)
-    held = service.ask(id, GUESSER)
+    held = service[id].ask(GUESSER)
     assert held
-    service.change(id, {"turn_away": True})
-    again = service.ask(id, GUESSER)
-    assert again and again.id == held.id and service.tell(held.id, "a").counted
-    refused = service.ask(id, GUESSER)
+    service[id].change(turn_away=True)
+    again = service[id].ask(GUESSER)
+    assert again and again.id == held.id and service[held.campaign].tell(held.id, "a").counted
+    refused = service[id].ask(GUESSER)
     assert isinstance(refused, NoTask) and refused.reason == "turned_away"
-    service.change(id, {"turn_away": False})
-    assert service.ask(id, GUESSER)
+    service[id].change(turn_away=False)
+    assert service[id].ask(GUESSER)
     with pytest.raises(InputError, match="turn_away 'perhaps' is not true or false"):
-        service.change(id, {"turn_away": "perhaps"})
+        service[id].change(turn_away="perhaps")
     service.close()
 
 
@@ -127,7 +127,7 @@ def test_whoever_comes_is_served_where_others_were_waited_for_in_vain() -> None:
     assert_same_as_fresh(service, id)
     assert label(service, id, GUESSER, rng) == "turned_away"
     # Before a deadline with few to come everybody is needed.
-    service.change(id, {"deadline": clock() + 30})
+    service[id].change(deadline=clock() + 30)
     assert label(service, id, GUESSER, rng) is None
     service.close()
 
@@ -140,7 +140,7 @@ def test_policies_that_take_workers_to_be_alike_turn_nobody_away() -> None:
     service = CampaignService(open_store("memory:"), Clock())
     id = service.create(settings(policy="index"), tasks=tasks(0, 3)).id
     with pytest.raises(InputError, match="cannot tell whom to turn away"):
-        service.change(id, {"turn_away": True})
+        service[id].change(turn_away=True)
     service.close()
 
 
@@ -187,11 +187,13 @@ def test_noise_is_not_paid_for_and_nobody_is_starved_by_default() -> None:
     for _ in range(400):
         for worker in accuracy:
             service.clock.forward(1.0)  # type: ignore[attr-defined]
-            lease = service.ask(id, worker)
+            lease = service[id].ask(worker)
             if isinstance(lease, NoTask):
                 continue
             truth = int(right[int(lease.task[1:])])
-            service.tell(lease.id, ("no", "yes")[truth if rng.random() < accuracy[worker] else 1 - truth])
+            service[lease.campaign].tell(
+                lease.id, ("no", "yes")[truth if rng.random() < accuracy[worker] else 1 - truth]
+            )
             given[worker] += 1
     assert sum(given.values()) == 300, "the whole budget is spent"
     assert given["guesser"] <= 30 and min(given.values()) == given["guesser"]

@@ -21,9 +21,9 @@ def start(service: CampaignService, tasks: int = 4, **settings: object) -> str:
 
 
 def label(service: CampaignService, id: str, worker: str = WORKER) -> None:
-    lease = service.ask(id, worker)
+    lease = service[id].ask(worker)
     assert lease, lease
-    service.tell(lease.id, "yes")
+    service[lease.campaign].tell(lease.id, "yes")
 
 
 def says(service: CampaignService, status: str, submission: str = "s1", at: float | None = None, **more: object) -> str:
@@ -37,7 +37,7 @@ def standing(service: CampaignService, id: str, worker: str = WORKER) -> tuple[s
 
 
 def counted(service: CampaignService, id: str) -> int:
-    return sum(result.labels for result in service.results(id))
+    return sum(result.labels for result in service[id].results())
 
 
 def test_records(service: CampaignService) -> None:
@@ -62,20 +62,20 @@ def test_records(service: CampaignService) -> None:
 def test_what_somebody_held_who_left_goes_to_others(service: CampaignService, status: str) -> None:
     id = start(service, tasks=1, most_in_flight=1)
     service.visits.begin(id, WORKER, "prolific", "s1", "study")
-    held = service.ask(id, WORKER)
-    assert held and not service.ask(id, "ann")
+    held = service[id].ask(WORKER)
+    assert held and not service[id].ask("ann")
     for kept in ("RESERVED", "ACTIVE", "AWAITING REVIEW", "APPROVED"):
         assert says(service, kept) == "kept"
-        assert standing(service, id) == ("active", "") and not service.ask(id, "ann")
+        assert standing(service, id) == ("active", "") and not service[id].ask("ann")
     assert says(service, status) == "ended" and says(service, status) == "ended"
-    assert service.ask(id, "ann") and service.ask(id, WORKER).reason == "worker_blocked"  # type: ignore[union-attr]
+    assert service[id].ask("ann") and service[id].ask(WORKER).reason == "worker_blocked"  # type: ignore[union-attr]
     assert standing(service, id)[1].startswith("Prolific: submission s1 is ")
-    assert not service.tell(held.id, "yes").counted  # the page was still open
+    assert not service[held.campaign].tell(held.id, "yes").counted  # the page was still open
     assert says(service, "AWAITING REVIEW") == "kept" and standing(service, id)[0] == "active"
     kinds = [event.kind for event in service.store.events(id)]
     assert kinds.count("worker_blocked") == kinds.count("worker_restored") == 1
     before = everything(service.store, id)
-    service.rebuild(id)
+    service[id].rebuild()
     assert everything(service.store, id) == before
 
 

@@ -22,36 +22,36 @@ def start(service: CampaignService, tasks: int = 4, **settings: object) -> str:
 
 
 def label(service: CampaignService, id: str, worker: str, answer: str = "yes") -> str:
-    lease = service.ask(id, worker)
+    lease = service[id].ask(worker)
     assert lease, lease
-    service.tell(lease.id, answer)
+    service[lease.campaign].tell(lease.id, answer)
     return lease.task
 
 
 def follows(service: CampaignService, id: str) -> None:
     """Every row follows from the log."""
     before = everything(service.store, id)
-    assert service.verify(id).right
-    service.rebuild(id)
+    assert service[id].verify().right
+    service[id].rebuild()
     assert everything(service.store, id) == before
 
 
 def test_a_blocked_worker_holds_nothing_and_nothing_of_theirs_counts_any_more(service: CampaignService) -> None:
     id = start(service)
     label(service, id, "eve")
-    held = service.ask(id, "eve")
+    held = service[id].ask("eve")
     assert held and service.set_standing(id, "eve", "blocked", " guesses ").reason == "guesses"
     row = service.store.row(id)
     assert (row.spent, row.reserved, row.released) == (1, 0, 0)
-    assert service.ask(id, "eve").reason == "worker_blocked"  # type: ignore[union-attr]
-    told = service.tell(held.id, "yes")
+    assert service[id].ask("eve").reason == "worker_blocked"  # type: ignore[union-attr]
+    told = service[held.campaign].tell(held.id, "yes")
     assert (told.status, told.counted) == ("late", False)
     assert service.store.row(id).spent == 1
     with pytest.raises(ConflictError):
-        service.renew(held.id)
+        service[held.campaign].renew(held.id)
     service.set_standing(id, "eve", "blocked", "guesses")  # again: nothing happens
     service.set_standing(id, "eve", "active")
-    assert service.ask(id, "eve")
+    assert service[id].ask("eve")
     kinds = [event.kind for event in service.store.events(id)]
     assert kinds.count("worker_blocked") == kinds.count("worker_restored") == 1
     follows(service, id)
@@ -59,28 +59,28 @@ def test_a_blocked_worker_holds_nothing_and_nothing_of_theirs_counts_any_more(se
 
 def test_a_blocked_worker_undoes_nothing(service: CampaignService) -> None:
     id = start(service)
-    lease = service.ask(id, "eve")
+    lease = service[id].ask("eve")
     assert lease
-    service.tell(lease.id, "yes")
+    service[lease.campaign].tell(lease.id, "yes")
     service.set_standing(id, "eve", "blocked")
     with pytest.raises(ConflictError, match="blocked"):
-        service.undo(lease.id, "eve")
+        service[id].undo(lease)
     service.set_standing(id, "eve", "active")
-    service.drop_labels(id, "eve")
+    service[id].drop_labels("eve")
     with pytest.raises(ConflictError, match="dropped"):
-        service.undo(lease.id, "eve")
+        service[id].undo(lease)
 
 
 def test_a_paused_worker_finishes_what_they_hold(service: CampaignService) -> None:
     id = start(service)
-    held = service.ask(id, "ann")
+    held = service[id].ask("ann")
     assert held
     service.set_standing(id, "ann", "paused", "lunch")
-    assert service.ask(id, "ann") == held
-    assert service.tell(held.id, "yes").counted
-    refused = service.ask(id, "ann")
+    assert service[id].ask("ann") == held
+    assert service[held.campaign].tell(held.id, "yes").counted
+    refused = service[id].ask("ann")
     assert not refused and (refused.reason, refused.retry_after) == ("worker_paused", 30)
-    assert service.ask(id, "bob")
+    assert service[id].ask("bob")
 
 
 def test_dropped_labels_leave_the_results_stay_spent_and_come_back(
@@ -90,26 +90,26 @@ def test_dropped_labels_leave_the_results_stay_spent_and_come_back(
     id = start(service, tasks=3, budget=9, most_labels=2)
     mine = [label(service, id, "eve") for _ in range(3)]
     before = everything(service.store, id)
-    done = service.drop_labels(id, "eve", "guesses")
+    done = service[id].drop_labels("eve", "guesses")
     assert (done.changed, done.left) == (3, 0)
     row = service.store.row(id)
     assert (row.spent, row.left) == (3, 6)
-    assert [(r.labels, r.probability) for r in service.results(id)] == [(0, 0.5)] * 3
-    assert list(service.labels(id)) == []
-    assert [one.dropped for one in service.labels(id, dropped=True)] == [True] * 3
+    assert [(r.labels, r.probability) for r in service[id].results()] == [(0, 0.5)] * 3
+    assert list(service[id].labels()) == []
+    assert [one.dropped for one in service[id].labels(dropped=True)] == [True] * 3
     follows(service, id)
-    assert service.restore_labels(id, "eve").changed == 3
+    assert service[id].restore_labels("eve").changed == 3
     after = everything(service.store, id)
     for one in (before, after):
         one["row"].seq = 0  # the number of the last event
     assert after == before
-    service.drop_labels(id, "eve")
+    service[id].drop_labels("eve")
     for worker in ("ann", "bob"):
         for _ in range(3):
             label(service, id, worker, "no")
     row = service.store.row(id)
     assert (row.closed_reason, row.full, row.spent) == ("budget_spent", 3, 9)
-    done = service.restore_labels(id, "eve")
+    done = service[id].restore_labels("eve")
     assert (done.changed, done.left) == (0, 3)  # their places were taken
     assert sorted(mine) == ["t0", "t1", "t2"]
     follows(service, id)
@@ -119,10 +119,10 @@ def test_a_finished_campaign_opens_for_labels_in_place_of_dropped_ones(service: 
     id = start(service, tasks=2, budget=6, most_labels=1)
     label(service, id, "eve"), label(service, id, "eve")
     assert service.store.row(id).closed_reason == "finished"
-    service.drop_labels(id, "eve")
+    service[id].drop_labels("eve")
     assert service.store.row(id).closed_reason is None
-    assert service.ask(id, "ann")
-    service.restore_labels(id, "eve")
+    assert service[id].ask("ann")
+    service[id].restore_labels("eve")
     assert service.store.row(id).full == 1  # the item that ann holds has no room
     follows(service, id)
 
@@ -130,17 +130,17 @@ def test_a_finished_campaign_opens_for_labels_in_place_of_dropped_ones(service: 
 def test_nobody_gives_more_than_their_share(service: CampaignService) -> None:
     id = start(service, most_labels_per_worker=1)
     label(service, id, "ann")
-    assert service.ask(id, "ann").reason == "quota_reached"  # type: ignore[union-attr]
-    service.change(id, {"most_labels_per_worker": 2, "pay_per_label": 0.1})
+    assert service[id].ask("ann").reason == "quota_reached"  # type: ignore[union-attr]
+    service[id].change(most_labels_per_worker=2, pay_per_label=0.1)
     assert service.store.row(id).config.most_labels_per_worker == 2
     label(service, id, "ann")
-    assert service.ask(id, "ann").reason == "quota_reached"  # type: ignore[union-attr]
-    service.change(id, {"most_labels_per_worker": None})
-    assert service.ask(id, "ann")
+    assert service[id].ask("ann").reason == "quota_reached"  # type: ignore[union-attr]
+    service[id].change(most_labels_per_worker=None)
+    assert service[id].ask("ann")
     with pytest.raises(InputError, match="most labels per worker is 0: give a whole number from 1"):
-        service.change(id, {"most_labels_per_worker": 0})
+        service[id].change(most_labels_per_worker=0)
     with pytest.raises(InputError, match="pay per label"):
-        service.change(id, {"pay_per_label": -1})
+        service[id].change(pay_per_label=-1)
     follows(service, id)
     # the settings that it was created with are still the same campaign
     again = service.create(simple(most_labels_per_worker=1), id)
@@ -162,7 +162,7 @@ def test_strangers_and_reasons_that_are_no_texts(service: CampaignService) -> No
     with pytest.raises(NotFoundError, match="has had no task"):
         service.set_standing(id, "nobody", "blocked")
     with pytest.raises(NotFoundError):
-        service.drop_labels(id, "nobody")
+        service[id].drop_labels("nobody")
     label(service, id, "ann")
     with pytest.raises(InputError, match="500 characters"):
         service.set_standing(id, "ann", "blocked", "x" * 501)

@@ -38,82 +38,82 @@ def jumped(service: CampaignService, id: str) -> None:
     """A clock that goes ahead by a year in steps that are small enough to pass."""
     for step in range(1, 14):
         set_clock(service, START + step * 28.1 * 86_400)
-        service.ask(id, f"ahead-{step}")
+        service[id].ask(f"ahead-{step}")
 
 
 def test_one_reading_a_year_ahead_changes_nothing(service: CampaignService) -> None:
     id = campaign(service, deadline=START + 3_600)
-    lease = service.ask(id, "ann")
+    lease = service[id].ask("ann")
     assert lease
     before = everything(service.store, id)
     set_clock(service, START + YEAR)
     with pytest.raises(ClockError, match=r"365 days after the last event .* --accept"):
-        service.ask(id, "bob")
+        service[id].ask("bob")
     with pytest.raises(ClockError):
-        service.tell(lease.id, "yes")
+        service[lease.campaign].tell(lease.id, "yes")
     assert everything(service.store, id) == before
     set_clock(service, START + 10)
-    assert service.ask(id, "bob") and service.tell(lease.id, "yes").status == "labelled"
+    assert service[id].ask("bob") and service[lease.campaign].tell(lease.id, "yes").status == "labelled"
 
 
 def test_a_closed_campaign_says_so_at_any_time(service: CampaignService) -> None:
     id = campaign(service, deadline=START + 2 * MOST_AHEAD_S)
-    lease = service.ask(id, "ann")
+    lease = service[id].ask("ann")
     assert lease
-    service.tell(lease.id, "yes")
-    service.change(id, {"budget": 1})
+    service[lease.campaign].tell(lease.id, "yes")
+    service[id].change(budget=1)
     set_clock(service, START + YEAR)
-    answer = service.ask(id, "bob")
+    answer = service[id].ask("bob")
     assert not answer and answer.reason == "budget_spent"
-    assert service.tell(lease.id, "yes").counted  # the same answer again
+    assert service[lease.campaign].tell(lease.id, "yes").counted  # the same answer again
 
 
 def test_a_campaign_does_not_freeze_after_a_wrong_clock(service: CampaignService) -> None:
     """Leases and the deadline of a campaign that ran by a clock a year ahead, once the clock is right again."""
     id = campaign(service, deadline=START + 3_600)
-    first = service.ask(id, "ann")
+    first = service[id].ask("ann")
     assert first
     jumped(service, id)
     assert service.store.row(id).closed_reason == "deadline_passed"
     set_clock(service, START + 100)
     with pytest.raises(ClockError, match="days before the last event"):
-        service.ask(id, "bob")
-    assert service.accept_clock(id)
+        service[id].ask("bob")
+    assert service[id].accept_clock()
     row = service.store.row(id)
     assert (row.closed_reason, row.last_at, row.reserved) == (None, START + 100, 0)
-    held = service.ask(id, "bob")
+    held = service[id].ask("bob")
     assert held and held.expires_at == START + 160
     set_clock(service, START + 161)
-    assert service.ask(id, "cy")
+    assert service[id].ask("cy")
     assert service.store.row(id).expired == 2  # ann's and bob's
-    assert service.tell(first.id, "yes").counted
+    assert service[first.campaign].tell(first.id, "yes").counted
     before = everything(service.store, id)
-    service.rebuild(id)
+    service[id].rebuild()
     assert everything(service.store, id) == before
 
 
 def test_leases_given_out_by_a_wrong_clock_end(service: CampaignService) -> None:
     id = campaign(service)
     jumped(service, id)
-    told = service.ask(id, "ann")
+    told = service[id].ask("ann")
     assert told
-    service.tell(told.id, "yes")
-    held = service.ask(id, "bob")
+    service[told.campaign].tell(told.id, "yes")
+    held = service[id].ask("bob")
     assert held and held.expires_at > START + YEAR
     set_clock(service, START + 100)
-    assert service.accept_clock(id) and not service.accept_clock(id)
+    assert service[id].accept_clock() and not service[id].accept_clock()
     mine = {lease.id: lease for lease in everything(service.store, id)["leases"]}
     assert (mine[held.id].leased_at, mine[held.id].expires_at) == (START + 100, START + 160)
     assert mine[told.id].expires_at == START + 160
     set_clock(service, START + 130)
-    assert service.tell(held.id, "no").status == "labelled"
+    assert service[held.campaign].tell(held.id, "no").status == "labelled"
     workers = {worker.worker: worker for worker in service.store.workers(id)}
     assert workers["bob"].seconds == 30.0
     set_clock(service, START + 100 + 61)
-    assert service.ask(id, "cy")
+    assert service[id].ask("cy")
     assert service.store.row(id).reserved == 1
     before = everything(service.store, id)
-    service.rebuild(id)
+    service[id].rebuild()
     assert everything(service.store, id) == before
 
 
@@ -121,20 +121,20 @@ def test_a_campaign_that_nobody_touched_for_long_goes_on_when_the_clock_is_accep
     id = campaign(service)
     set_clock(service, START + MOST_AHEAD_S + 1)
     with pytest.raises(ClockError):
-        service.pause(id)
-    assert service.accept_clock(id)
-    lease = service.ask(id, "ann")
+        service[id].pause()
+    assert service[id].accept_clock()
+    lease = service[id].ask("ann")
     assert lease and lease.leased_at == START + MOST_AHEAD_S + 1
 
 
 def test_a_clock_that_is_a_little_behind_waits_for_the_log(service: CampaignService) -> None:
     id = campaign(service)
     set_clock(service, START - MOST_BEHIND_S)
-    lease = service.ask(id, "ann")
+    lease = service[id].ask("ann")
     assert lease and lease.leased_at == START
     set_clock(service, START - MOST_BEHIND_S - 1)
     with pytest.raises(ClockError, match="61 seconds before"):
-        service.ask(id, "bob")
+        service[id].ask("bob")
 
 
 def test_postgresql_is_asked_for_the_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,7 +147,7 @@ def test_postgresql_is_asked_for_the_time(tmp_path: Path, monkeypatch: pytest.Mo
             right = float(connection.execute(sa.text("SELECT extract(epoch FROM clock_timestamp())")).scalar_one())
         monkeypatch.setattr("time.time", lambda: right + YEAR)
         store.clock.hear(right + YEAR)  # as a process would that never heard the server
-        lease = service.ask(id, "ann")
+        lease = service[id].ask("ann")
         assert lease and right - 600 < lease.leased_at < right + 600
         service.table_cache.close()
 

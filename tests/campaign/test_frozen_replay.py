@@ -31,9 +31,9 @@ def work(service: CampaignService, id: str, labels: int, seed: int) -> int:
     random, counted = Random(seed), 0
     for k in range(labels):
         service.clock.forward(5.0)  # type: ignore[attr-defined]
-        lease = service.ask(id, f"w{seed}-{k}")
+        lease = service[id].ask(f"w{seed}-{k}")
         if lease:
-            counted += bool(service.tell(lease.id, random.choice(["no", "yes"])).counted)
+            counted += bool(service[id].tell(lease.id, random.choice(["no", "yes"])).counted)
     return counted
 
 
@@ -55,7 +55,7 @@ def test_constants_of_the_code_do_not_change_what_a_log_means(
     monkeypatch.setattr(policy_tables, "chance", lambda seed, what, number: 0.5)
     monkeypatch.setattr(commands, "starting_place", lambda seed, lease: 0.5)
     forget_scores()
-    service.rebuild(id)
+    service[id].rebuild()
     after = everything(service.store, id)
     forget_scores()
     assert after == before
@@ -73,6 +73,6 @@ def test_a_ranked_campaign_finishes_when_every_task_has_its_own_limit(service: C
     row = service.store.row(id)
     assert (row.spent, row.full, row.closed_reason) == (198, 66, "finished")
     lease = max(service.store.leases(id, range(66)), key=lambda lease: lease.seq)
-    service.undo(lease.id)
+    service[id].undo(lease.id)
     assert service.store.row(id).full == 65 and service.store.row(id).state == "open"
-    assert service.tell(lease.id, "no").counted and service.store.row(id).closed_reason == "finished"
+    assert service[id].tell(lease.id, "no").counted and service.store.row(id).closed_reason == "finished"

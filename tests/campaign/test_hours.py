@@ -91,10 +91,10 @@ def test_before_a_deadline_night_is_night() -> None:
         rate = DAY if 8 <= hour % 24 < 20 else NIGHT
         for k in range(rate):
             clock.now = MIDNIGHT + hour * HOUR + (k + 0.5) * HOUR / rate
-            lease = service.ask(id, f"w{number}")
+            lease = service[id].ask(f"w{number}")
             assert lease
             clock.forward(30.0)
-            service.tell(lease.id, "yes")
+            service[lease.campaign].tell(lease.id, "yes")
             number += 1
     row, now = service.store.row(id), MIDNIGHT + 44 * HOUR
     truth = 12 * NIGHT
@@ -121,7 +121,7 @@ def test_hours_are_stored_with_the_rules(tmp_path: Path) -> None:
     service = service_of_store(open_store(str(tmp_path / "hours.db")), clock)
     id = service.create(CampaignSettings(budget=9, policy="uniform"), tasks=["a", "b"]).id
     for worker in ("ann", "bob"):
-        service.ask(id, worker)
+        service[id].ask(worker)
         clock.forward(100.0)
     with service.store.transaction(id) as state:
         assert service.store.row(id).rules == state.row.rules and workers_seen(state.row.rules.hours) == 1

@@ -49,18 +49,18 @@ def played(
         clock.forward(random.expovariate(1.0))
         worker = f"w{random.randrange(12)}"
         if worker not in held:
-            lease = campaign_service.ask(id, worker)
+            lease = campaign_service[id].ask(worker)
             if lease:
                 held[worker] = lease.id
         else:
             lease_id = held.pop(worker)
             fate = random.random()
             if fate < 0.8:
-                told = campaign_service.tell(lease_id, random.choice(["no", "yes", "yes"]))
+                told = campaign_service[lease_id].tell(lease_id, random.choice(["no", "yes", "yes"]))
                 if fate < 0.1 and told.status == "labelled":
-                    campaign_service.undo(lease_id)
+                    campaign_service[lease_id].undo(lease_id)
             elif fate < 0.9:
-                campaign_service.release(lease_id)
+                campaign_service[lease_id].release(lease_id)
     campaign_service.table_cache.close()
     return campaign_service, id
 
@@ -172,9 +172,9 @@ def test_tables_follow_the_rates_that_are_learnt() -> None:
     for step in range(600):
         clock.forward(random.expovariate(1.0))
         for due, lease in [entry for entry in out if entry[0] <= clock.now]:
-            campaign_service.tell(lease, "yes")
+            campaign_service[lease].tell(lease, "yes")
             out.remove((due, lease))
-        lease = campaign_service.ask(id, f"w{step}")
+        lease = campaign_service[id].ask(f"w{step}")
         if lease:
             out.append((clock.now + random.expovariate(1 / 16), lease.id))
         if step == 200:
@@ -199,7 +199,7 @@ def test_the_deadline_limits_the_labels_that_are_counted_on() -> None:
     config = CampaignSettings(budget=1000, policy="okg-pending", labels=("no", "yes"), deadline=clock.now + 500)
     id = campaign_service.create(config, tasks=[{"id": f"t{k}"} for k in range(50)]).id
     for step in range(40):
-        campaign_service.tell(campaign_service.ask(id, f"w{step}").id, "yes")
+        campaign_service[id].tell(campaign_service[id].ask(f"w{step}").id, "yes")
         clock.forward(10)
     leased = [event.data for event in campaign_service.store.events(id, 0, 10**6) if event.kind == "leased"]
     assert leased[5]["left"] == 995

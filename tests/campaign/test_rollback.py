@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from nextlabel.application.service import Audits, CampaignService
+from nextlabel.application.service import CampaignService
 from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.external_answers import SKIPPED
@@ -120,7 +120,7 @@ class _LeavingNoTrace:
 
 
 def leased(service: CampaignService, id: str, worker: str) -> str:
-    lease = service.ask(id, worker)
+    lease = service[id].ask(worker)
     assert lease
     return lease.id
 
@@ -138,53 +138,53 @@ def test_every_command_that_fails(service: CampaignService, chosen_by: str, monk
     id = service.create(simple(40, policy=policy, most_labels=2), tasks=TASKS[chosen_by], id="c").id
     clock, failing = service.clock, Failing(service, id, monkeypatch)
     assert isinstance(clock, Clock)
-    first = failing(lambda: service.ask(id, "ann")).id
-    failing(lambda: service.tell(first, "yes", comment="sure"))
-    failing(lambda: service.undo(first))
-    failing(lambda: service.renew(first))
+    first = failing(lambda: service[id].ask("ann")).id
+    failing(lambda: service[first].tell(first, "yes", comment="sure"))
+    failing(lambda: service[first].undo(first))
+    failing(lambda: service[first].renew(first))
     clock.forward(5.0)
-    failing(lambda: service.renew(first))
-    failing(lambda: service.release(first, comment="what is this?"))
-    failing(lambda: service.tell(first, "no"))  # late
-    second = failing(lambda: service.ask(id, "ann")).id
+    failing(lambda: service[first].renew(first))
+    failing(lambda: service[first].release(first, comment="what is this?"))
+    failing(lambda: service[first].tell(first, "no"))  # late
+    second = failing(lambda: service[id].ask("ann")).id
     clock.forward(100.0)
-    failing(lambda: service.ask(id, "bob"))  # ann's lease expires
-    failing(lambda: service.tell(second, "yes"))
+    failing(lambda: service[id].ask("bob"))  # ann's lease expires
+    failing(lambda: service[second].tell(second, "yes"))
     third = leased(service, id, "cy")
-    failing(lambda: service.tell(third, "yes"))
-    failing(lambda: service.drop_labels(id, "cy", "guesses"))
-    failing(lambda: service.restore_labels(id, "cy"))
-    failing(lambda: service.set_answer(id, "di", "t3", "yes"))  # nobody gave it to them
-    failing(lambda: service.set_answer(id, "di", "t3", "no"))  # withdrawn, and another one
-    failing(lambda: service.set_answer(id, "di", "t3", None))
-    failing(lambda: service.set_answer(id, "di", "t4", SKIPPED))
+    failing(lambda: service[third].tell(third, "yes"))
+    failing(lambda: service[id].drop_labels("cy", "guesses"))
+    failing(lambda: service[id].restore_labels("cy"))
+    failing(lambda: service[id].set_answer("di", "t3", "yes"))  # nobody gave it to them
+    failing(lambda: service[id].set_answer("di", "t3", "no"))  # withdrawn, and another one
+    failing(lambda: service[id].set_answer("di", "t3", None))
+    failing(lambda: service[id].set_answer("di", "t4", SKIPPED))
     leased(service, id, "di")
     failing(lambda: service.set_standing(id, "di", "paused", "a reason"))
     failing(lambda: service.set_standing(id, "di", "blocked", "another one"))  # di's lease ends
     failing(lambda: service.set_standing(id, "di", "active"))
-    failing(lambda: service.pause(id))
-    failing(lambda: service.resume(id))
-    failing(lambda: service.change(id, {"budget": 50, "question": "Is it?"}))
-    failing(lambda: service.set_gold(id, {"t0": "yes", "t5": "no"}))
-    control = failing(lambda: service.ask(id, "eve")).id
-    failing(lambda: service.tell(control, "no"))
-    failing(lambda: service.adjudicate(id, {"t1": "yes", "t2": "no"}))
-    failing(lambda: service.undo_adjudication(id, ["t1"]))
-    failing(lambda: Audits(service).draw(id, 3, 1))
-    failing(lambda: Audits(service).answer(id, {Audits(service).items(id)[0].task: "yes"}))
+    failing(lambda: service[id].pause())
+    failing(lambda: service[id].resume())
+    failing(lambda: service[id].change(budget=50, question="Is it?"))
+    failing(lambda: service[id].set_gold({"t0": "yes", "t5": "no"}))
+    control = failing(lambda: service[id].ask("eve")).id
+    failing(lambda: service[control].tell(control, "no"))
+    failing(lambda: service[id].adjudicate({"t1": "yes", "t2": "no"}))
+    failing(lambda: service[id].undo_adjudication(["t1"]))
+    failing(lambda: service[id].draw_audit(3, 1))
+    failing(lambda: service[id].answer_audit({service[id].audit_items()[0].task: "yes"}))
     failing(lambda: service.add_tasks(id, [{"id": "new", "score": 0.77}], batch="more"))
     if chosen_by == "crowd":
         rows = [{"task": f"t{k}", "no": 0.8, "yes": 0.2} for k in range(4)]
-        failing(lambda: service.add_predictions(id, "m", rows))
+        failing(lambda: service[id].add_predictions("m", rows))
         model = next(one.worker for one in service.store.workers(id) if one.worker.startswith("model:"))
-        failing(lambda: service.drop_labels(id, model))
-        failing(lambda: service.restore_labels(id, model))
-    failing(lambda: service.change(id, {"budget": service.store.row(id).spent}))  # closes it
-    failing(lambda: service.change(id, {"budget": 60}))
+        failing(lambda: service[id].drop_labels(model))
+        failing(lambda: service[id].restore_labels(model))
+    failing(lambda: service[id].change(budget=service.store.row(id).spent))  # closes it
+    failing(lambda: service[id].change(budget=60))
     leased(service, id, "fay")
     clock.now = START - 5000.0
-    failing(lambda: service.accept_clock(id))
-    assert differences(service.store, id) == [] and service.verify(id).right
+    failing(lambda: service[id].accept_clock())
+    assert differences(service.store, id) == [] and service[id].verify().right
     wanted = {
         "leased", "labelled", "undone", "renewed", "released", "late", "expired", "labels_dropped", "labels_restored",
         "self_assigned", "withdrawn", "worker_paused", "worker_blocked", "worker_restored", "paused", "resumed",
@@ -201,13 +201,17 @@ def test_what_the_database_refuses(service: CampaignService) -> None:
     lease, seq = leased(service, id, "ann"), service.store.row(id).seq
     with store.write() as connection:
         connection.execute(sa.text(f"INSERT INTO events VALUES (1, {seq + 1}, {START}, 'paused', '{{}}')"))
-    for command in (lambda: service.tell(lease, "yes"), lambda: service.ask(id, "bob"), lambda: service.pause(id)):
+    for command in (
+        lambda: service[lease].tell(lease, "yes"),
+        lambda: service[id].ask("bob"),
+        lambda: service[id].pause(),
+    ):
         with pytest.raises(Exception, match=r"(?i)unique|duplicate"):
             command()
     with store.write() as connection:
         connection.execute(sa.text(f"DELETE FROM events WHERE seq = {seq + 1}"))
     assert differences(store, id) == []
-    assert service.tell(lease, "yes").counted and service.verify(id).right
+    assert service[lease].tell(lease, "yes").counted and service[id].verify().right
 
 
 def failing_half_way(patch: pytest.MonkeyPatch) -> None:
@@ -222,7 +226,7 @@ def failing_half_way(patch: pytest.MonkeyPatch) -> None:
 def test_an_event_that_is_followed_half_way(service: CampaignService, monkeypatch: pytest.MonkeyPatch) -> None:
     store, id = service.store, service.create(simple(60), tasks=["a", "b", "c"]).id
     lease = leased(service, id, "ann")
-    for command in (lambda: service.tell(lease, "yes"), lambda: service.ask(id, "bob")):
+    for command in (lambda: service[lease].tell(lease, "yes"), lambda: service[id].ask("bob")):
         with monkeypatch.context() as patch, pytest.raises(Stop):
             failing_half_way(patch)
             command()
@@ -230,13 +234,13 @@ def test_an_event_that_is_followed_half_way(service: CampaignService, monkeypatc
     if not store.in_memory:
         other = service_of_store(SqlStore(store.url), service.clock)  # type: ignore[arg-type]
         assert resident_state(other.store, id) is not None
-        assert service.tell(lease, "yes").counted
+        assert service[lease].tell(lease, "yes").counted
         with monkeypatch.context() as patch, pytest.raises(Stop):
             failing_half_way(patch)
-            other.ask(id, "bob")  # follows what ann told
+            other[id].ask("bob")  # follows what ann told
         assert differences(other.store, id) == []
         other.close()
-    assert service.verify(id).right
+    assert service[id].verify().right
 
 
 def test_a_creation_that_fails(service: CampaignService, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -247,7 +251,7 @@ def test_a_creation_that_fails(service: CampaignService, monkeypatch: pytest.Mon
         patch.setattr(Runner, "write_all", fail)
         service.create(simple(60), "c", tasks=["a", "b"])
     with pytest.raises(NotFoundError):
-        service.ask("c", "ann")
+        service["c"].ask("ann")
     assert service.create(simple(60), "c", tasks=["a"]).tasks == 1
     assert differences(service.store, "c") == []
 
@@ -290,10 +294,10 @@ def test_what_was_learnt_outlives_a_failure(service: CampaignService, monkeypatc
     learnt = resident_state(service.store, id).crowd
     with monkeypatch.context() as patch, pytest.raises(Stop):
         patch.setattr(Runner, "write_all", raising)
-        service.ask(id, "bob")
+        service[id].ask("bob")
     assert learnt is not None and resident_state(service.store, id).crowd is learnt
     leased(service, id, "bob")
-    assert service.verify(id).right
+    assert service[id].verify().right
 
 
 def raising(runner: Runner, pending: Any) -> None:

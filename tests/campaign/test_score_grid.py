@@ -49,11 +49,11 @@ def test_a_task_is_believed_by_its_own_prior(tmp_path: Path, monkeypatch: pytest
         row = store.row(id)
         assert row.rules.ranked and row.classes == 240 > scoring.GRID
         for k in range(40):
-            lease = service.ask(id, f"w{k % 7}")
+            lease = service[id].ask(f"w{k % 7}")
             assert lease
-            service.tell(lease.id, "yes" if k % 3 else "no")
+            service[lease.campaign].tell(lease.id, "yes" if k % 3 else "no")
         labelled = 0
-        for result, p in zip(service.results(id), scores, strict=True):
+        for result, p in zip(service[id].results(), scores, strict=True):
             prior = Beta(3.0 * p, 3.0 * (1.0 - p))
             above = prior.above(0.5, np.array([result.labels]), np.array([result.counts["yes"]]))[0]
             assert result.probability == pytest.approx(max(above, 1 - above), abs=1e-9)

@@ -96,7 +96,7 @@ class Machine(RuleBasedStateMachine):
         before = everything(self.campaign_service.store, self.id)
         self.clock.forward(off)
         with suppress(ClockError):
-            self.campaign_service.ask(self.id, worker)
+            self.campaign_service[self.id].ask(worker)
         self.clock.forward(-off)
         assert everything(self.campaign_service.store, self.id) == before
 
@@ -115,7 +115,7 @@ class Machine(RuleBasedStateMachine):
     @rule(worker=WORKERS)
     def ask(self, worker: str) -> None:
         self.expire()
-        answer = self.campaign_service.ask(self.id, worker)
+        answer = self.campaign_service[self.id].ask(worker)
         out = [id for id, lease in self.leases.items() if lease.worker == worker and lease.status == "leased"]
         if out:
             assert answer and answer.id == out[0]
@@ -158,12 +158,12 @@ class Machine(RuleBasedStateMachine):
         lease = self.leases[id]
         if lease.status in ("labelled", "late"):
             if label == lease.label:
-                assert self.campaign_service.tell(id, label).counted == lease.counted
+                assert self.campaign_service[id].tell(id, label).counted == lease.counted
             else:
                 with pytest.raises(ConflictError):
-                    self.campaign_service.tell(id, label)
+                    self.campaign_service[id].tell(id, label)
             return
-        told = self.campaign_service.tell(id, label, comment=f"{label}, I think" if which % 3 == 0 else None)
+        told = self.campaign_service[id].tell(id, label, comment=f"{label}, I think" if which % 3 == 0 else None)
         self.heard(lease, label)
         assert (told.status, told.label, told.counted) == (lease.status, label, lease.counted)
 
@@ -188,9 +188,9 @@ class Machine(RuleBasedStateMachine):
         lease = self.leases[id]
         if lease.status in ("labelled", "late"):
             with pytest.raises(ConflictError):
-                self.campaign_service.release(id, comment="what is this?")
+                self.campaign_service[id].release(id, comment="what is this?")
             return
-        self.campaign_service.release(id, comment="what is this?")
+        self.campaign_service[id].release(id, comment="what is this?")
         if lease.status == "leased":
             lease.status = "released"
 
@@ -202,11 +202,11 @@ class Machine(RuleBasedStateMachine):
         lease = self.leases[id]
         if lease.status != "leased":
             with pytest.raises(ConflictError):
-                self.campaign_service.renew(id)
+                self.campaign_service[id].renew(id)
             return
         until = self.clock.now + LEASE_S
         lease.expires = max(lease.expires, min(until, self.deadline or until))
-        assert self.campaign_service.renew(id).expires_at == lease.expires
+        assert self.campaign_service[id].renew(id).expires_at == lease.expires
 
     @precondition(lambda self: self.leases)
     @rule(which=WHICH)
@@ -216,11 +216,11 @@ class Machine(RuleBasedStateMachine):
         lease = self.leases[id]
         may = not lease.dropped and self.standing.get(lease.worker) != "blocked"
         if lease.status == "leased" or (lease.status == "labelled" and not self.over(lease) and may):
-            assert self.campaign_service.undo(id).status == "leased"
+            assert self.campaign_service[id].undo(id).status == "leased"
             lease.status, lease.label, lease.counted = "leased", None, None
         else:
             with pytest.raises(ConflictError):
-                self.campaign_service.undo(id)
+                self.campaign_service[id].undo(id)
 
     @precondition(lambda self: self.tasks)
     @rule(worker=WORKERS, which=WHICH, says=st.sampled_from(["no", "yes", None, SKIPPED]))
@@ -229,8 +229,8 @@ class Machine(RuleBasedStateMachine):
         task = self.tasks[which % len(self.tasks)]
         self.expire()
         mine = [lease for lease in self.leases.values() if (lease.task, lease.worker) == (task, worker)]
-        told = self.campaign_service.set_answer(self.id, worker, task, says)
-        assert self.campaign_service.set_answer(self.id, worker, task, says) == told  # twice is once
+        told = self.campaign_service[self.id].set_answer(worker, task, says)
+        assert self.campaign_service[self.id].set_answer(worker, task, says) == told  # twice is once
         if not mine and says is None:
             assert told is None
             return
@@ -253,12 +253,12 @@ class Machine(RuleBasedStateMachine):
 
     @rule()
     def pause(self) -> None:
-        self.campaign_service.pause(self.id)
+        self.campaign_service[self.id].pause()
         self.paused = True
 
     @rule()
     def resume(self) -> None:
-        self.campaign_service.resume(self.id)
+        self.campaign_service[self.id].resume()
         self.paused = False
 
     @rule(worker=WORKERS, standing=st.sampled_from(["active", "paused", "blocked"]))
@@ -281,7 +281,7 @@ class Machine(RuleBasedStateMachine):
         mine = [lease for lease in self.leases.values() if lease.worker == worker]
         if mine:
             bought = [lease for lease in mine if lease.counted and not lease.dropped]
-            assert self.campaign_service.drop_labels(self.id, worker, "guesses").changed == len(bought)
+            assert self.campaign_service[self.id].drop_labels(worker, "guesses").changed == len(bought)
             for lease in bought:
                 lease.dropped = True
 
@@ -298,7 +298,7 @@ class Machine(RuleBasedStateMachine):
                 for one in gone
                 if one.task in self.gold or self.labels(one.task) + self.in_flight(one.task) < most[one.task]
             ]
-            done = self.campaign_service.restore_labels(self.id, worker)
+            done = self.campaign_service[self.id].restore_labels(worker)
             assert (done.changed, done.left) == (len(fits), len(gone) - len(fits))
             for lease in fits:
                 lease.dropped = False
@@ -309,7 +309,7 @@ class Machine(RuleBasedStateMachine):
         """A task becomes a control question, or its answer is corrected."""
         self.expire()
         task = self.tasks[which % len(self.tasks)]
-        assert self.campaign_service.set_gold(self.id, {task: label}) == (self.gold.get(task) != label)
+        assert self.campaign_service[self.id].set_gold({task: label}) == (self.gold.get(task) != label)
         self.gold[task] = label
 
     @rule(budget=st.integers(1, 12))
@@ -317,20 +317,20 @@ class Machine(RuleBasedStateMachine):
         self.expire()
         if budget < self.spent:
             with pytest.raises(ConflictError):
-                self.campaign_service.change(self.id, {"budget": budget})
+                self.campaign_service[self.id].change(budget=budget)
             return
-        self.campaign_service.change(self.id, {"budget": budget})
+        self.campaign_service[self.id].change(budget=budget)
         self.budget = budget
 
     @rule(seconds=st.sampled_from([None, 10.0, 500.0]))
     def change_deadline(self, seconds: float | None) -> None:
         self.deadline = None if seconds is None else self.clock.now + seconds
-        self.campaign_service.change(self.id, {"deadline": self.deadline})
+        self.campaign_service[self.id].change(deadline=self.deadline)
 
     @rule()
     def rebuild(self) -> None:
         before = everything(self.campaign_service.store, self.id)
-        self.campaign_service.rebuild(self.id)
+        self.campaign_service[self.id].rebuild()
         assert everything(self.campaign_service.store, self.id) == before
 
     @invariant()
@@ -360,7 +360,7 @@ class Machine(RuleBasedStateMachine):
             assert (tally.bought, tally.free) == (len(bought), len(mine) - len(bought))
             assert tally.dropped == sum(lease.dropped for lease in mine)
             assert tally.standing == self.standing.get(tally.worker, "active")
-        for result in self.campaign_service.results(self.id):
+        for result in self.campaign_service[self.id].results():
             assert result.control == (result.task in self.gold)
             if result.control:
                 assert (result.label, result.probability) == (self.gold[result.task], 1.0)

@@ -89,22 +89,22 @@ def _step(
     mine = [lease for lease in leases if chance.random() < 0.5] or leases
     try:
         if draw < 0.5 or not leases:
-            found = service.ask(id, worker)
+            found = service[id].ask(worker)
             if found:
                 leases.append(found.id)
         elif draw < 0.88:
             label = config.labels[int(len(config.labels) * chance.random() ** 1.3)]
-            service.tell(mine[-1], label)
+            service[mine[-1]].tell(mine[-1], label)
         elif draw < 0.91:
-            service.release(mine[-1], comment="not for me" if chance.random() < 0.3 else None)
+            service[mine[-1]].release(mine[-1], comment="not for me" if chance.random() < 0.3 else None)
         elif draw < 0.94:
-            service.undo(mine[-1])
+            service[mine[-1]].undo(mine[-1])
         elif draw < 0.95:
-            service.renew(mine[-1])
+            service[mine[-1]].renew(mine[-1])
         elif draw < 0.965:
-            service.drop_labels(id, worker, "trial")
+            service[id].drop_labels(worker, "trial")
         elif draw < 0.98:
-            service.restore_labels(id, worker)
+            service[id].restore_labels(worker)
         elif draw < 0.985:
             service.set_standing(id, worker, chance.choice(["paused", "blocked", "active"]))
         else:

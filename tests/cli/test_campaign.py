@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from benchmarks.live.server import free_port
 
-from nextlabel.application.facade import Campaign
+from nextlabel.application.service import Campaign
 from nextlabel.cli.app import run
 from nextlabel.store.sql import open_store
 

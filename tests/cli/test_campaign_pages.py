@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from nextlabel.application.facade import Campaign
+from nextlabel.application.service import Campaign
 from nextlabel.cli.app import run
 
 

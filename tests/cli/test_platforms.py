@@ -33,9 +33,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
     service = CampaignService(open_store("nextlabel.db"))
     for platform, worker in (("prolific", "p1"), ("mturk", "A1")):
         service.visits.begin("mine", f"{platform}:{worker}", platform, f"visit-{worker}", "study")  # type: ignore[arg-type]
-        lease = service.ask("mine", f"{platform}:{worker}")
+        lease = service["mine"].ask(f"{platform}:{worker}")
         assert lease
-        service.tell(lease.id, "yes")
+        service[lease.campaign].tell(lease.id, "yes")
     service.close()
     capsys.readouterr()
     return tmp_path

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nextlabel.application.facade import Campaign
+from nextlabel.application.service import Campaign
 from nextlabel.cli.app import run
 from nextlabel.cli.options import parse_prior
 from nextlabel.errors import ProblemError

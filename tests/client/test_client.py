@@ -14,9 +14,10 @@ from dataclasses import replace
 
 import pytest
 
-from nextlabel.application.facade import Campaign
+from nextlabel.application.service import Campaign
 from nextlabel.campaign.replies import Added, Lease, NoTask, Receipt
-from nextlabel.client import AsyncClient, Client, calls
+from nextlabel.client import AsyncClient, Client
+from nextlabel.client import client as calls
 from nextlabel.errors import ConflictError, InputError, NextlabelError, NotFoundError, TokenError
 from service_fixtures import QUICK, Service, on_sqlite
 

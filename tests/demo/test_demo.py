@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from benchmarks.live.server import free_port
 
-from nextlabel.application.facade import Campaign
+from nextlabel.application.service import Campaign
 from nextlabel.cli.app import run
 from nextlabel.crowd.skill import AGAINST, AT_CHANCE
 from nextlabel.demo import (

@@ -99,11 +99,11 @@ class Connected:
             for one in self.server.annotations(self.project)
             if one["label"] is not None
         }
-        ours = list(self.service.labels(self.bridge.campaign))
+        ours = list(self.service[self.bridge.campaign].labels())
         assert {(one.task, one.worker, one.label) for one in ours} == theirs
         row = self.service.store.row(self.bridge.campaign)
         assert row.spent == sum(one.counted for one in ours) <= row.budget
-        assert self.service.verify(self.bridge.campaign).right
+        assert self.service[self.bridge.campaign].verify().right
 
 
 def test_annotations_are_followed_whatever_happens_to_them(
@@ -162,7 +162,7 @@ def test_the_budget_is_spent_exactly_and_what_comes_later_is_kept(
     over = bob.submit(other if (bob.user, other) not in given else _fresh(given, bob.user), "negative")
     bridge.sweep()
     all_.equal()
-    counted = {one.worker: one.counted for one in service.labels(bridge.campaign) if one.label == "negative"}
+    counted = {one.worker: one.counted for one in service[bridge.campaign].labels() if one.label == "negative"}
     assert counted == {BOB: False}
     bob.delete(over)
     bridge.sweep()
@@ -223,7 +223,7 @@ def test_two_people_have_the_same_task_and_a_newcomer_gets_a_tab(
     cy.submit(one["id"], "positive")  # somebody whom nobody knows
     cy.close()
     all_.bridge.sweep()
-    labels = {label.worker: label.label for label in service.labels(all_.bridge.campaign)}
+    labels = {label.worker: label.label for label in service[all_.bridge.campaign].labels()}
     assert labels == {ANN: "positive", BOB: "negative", f"cy{all_.project}@example.org": "positive"}
     assert any(f",{cy.user}," in str(tab["data"]) for tab in all_.studio.tabs(all_.project))
 
@@ -238,17 +238,17 @@ def test_predictions_go_both_ways(service: CampaignService, connected: Connect) 
     all_.studio.add_predictions(all_.project, rows)
     all_.ann.submit(task["id"], "positive")
     all_.bridge = all_.connect()
-    labels = {(one.worker, one.task, one.label) for one in service.labels(all_.bridge.campaign)}
+    labels = {(one.worker, one.task, one.label) for one in service[all_.bridge.campaign].labels()}
     assert labels == {(ANN, str(task["id"]), "positive"), ("model:bert (sure)", str(task["id"]), "positive")}
     pushed = push_results(all_.studio, all_.project, control, service, all_.bridge.campaign)
     assert (pushed.created, pushed.changed, pushed.same) == (1, 0, 0)
     again = push_results(all_.studio, all_.project, control, service, all_.bridge.campaign)
     assert (again.created, again.changed, again.same) == (0, 0, 1)
     mine = [one for one in all_.studio.predictions(all_.project) if one["model_version"] == pushed.model_version]
-    sure = next(one for one in service.results(all_.bridge.campaign) if one.labels)
+    sure = next(one for one in service[all_.bridge.campaign].results() if one.labels)
     assert [(one["task"], one["score"]) for one in mine] == [(task["id"], pytest.approx(sure.probability, abs=1e-6))]
     all_.bridge = all_.connect()  # its own predictions are not read back
-    assert len(list(service.labels(all_.bridge.campaign))) == 2
+    assert len(list(service[all_.bridge.campaign].labels())) == 2
 
 
 def test_a_personal_access_token_is_exchanged(server: StudioServer) -> None:

@@ -13,7 +13,7 @@ from benchmarks.live.mlflow import run as played
 from benchmarks.live.mlflow_server import PASSWORD, MLflowServer
 from benchmarks.live.server import free_port
 
-from nextlabel.application.facade import Campaign
+from nextlabel.application.service import Campaign
 from nextlabel.cli.app import run
 from nextlabel.integrations.mlflow import MLflow
 

@@ -112,7 +112,7 @@ def test_a_language_model_behind_an_openai_compatible_address(
         "model": "llm", "labels": 12, "ended": "The function has seen every task.", "known": 0, "failed": 0,
         "passed": 0, "charged": 3, "taught": None,
     }  # fmt: skip
-    found = {one.task: (one.worker, one.label) for one in service.campaign_service.labels(id)}
+    found = {one.task: (one.worker, one.label) for one in service.campaign_service[id].labels()}
     assert found == {f"t{k}": ("model:llm", ("stone", "fruit")[k % 2]) for k in range(12)}
     assert len(chat_api.requests) == 12 + 6
     assert {(one["path"], one["key"]) for one in chat_api.requests} == {("/v1/chat/completions", "Bearer k3y")}
@@ -142,8 +142,8 @@ def test_the_documented_commands_run_as_they_are_written(
     assert "2 labels" in type_in(llm.replace("http://127.0.0.1:11434/v1", os.environ["LLM_URL"]))
     assert {one["key"] for one in chat_api.requests} == {None}  # no key, no header
     for worker in ("ann", "bob"):
-        while lease := service.campaign_service.ask(id, worker):
-            service.campaign_service.tell(lease.id, "positive")
+        while lease := service.campaign_service[id].ask(worker):
+            service.campaign_service[lease.campaign].tell(lease.id, "positive")
     assert service.campaign_service.store.row(id).left == 0  # so that the learner's command comes to its end
     assert "learner: taught by 0 labels. The campaign is closed." in type_in(learner)
 
@@ -166,7 +166,7 @@ def test_a_learner_of_scikit_learn_learns_from_people(service: Service, capsys: 
             lease = http.post(f"/campaigns/{id}/ask", json={"worker": "ann"}).json()["lease"]
             label = ("stone", "fruit")[int(lease["task"][1:]) % 2]
             assert http.post(f"/leases/{lease['id']}/tell", json={"label": label}).status_code == 200
-    people = {one.task for one in service.campaign_service.labels(id)}
+    people = {one.task for one in service.campaign_service[id].labels()}
     assert len(people) == 24
     assert annotate(service, id, "--model", "learner:learner", "--column", "text", "--once") == 0
     assert "The learner was taught by 24 labels and foretold 40 tasks." in capsys.readouterr().err
@@ -192,7 +192,7 @@ def test_bad_input_is_one_sentence_and_exit_2(service: Service, capsys: pytest.C
     os.environ.pop("NEXTLABEL_TOKEN")
     assert annotate(service, id, "--model", "llm:label") == 2
     assert "there is no token" in capsys.readouterr().err
-    assert list(service.campaign_service.labels(id)) == []
+    assert list(service.campaign_service[id].labels()) == []
 
 
 def test_a_run_that_is_stopped_keeps_what_it_has_and_holds_nothing(service: Service, tmp_path: Path) -> None:
@@ -222,4 +222,4 @@ def test_a_run_that_is_stopped_keeps_what_it_has_and_holds_nothing(service: Serv
     assert "Stopped on request" in said and "model:slow_model: 3 labels" in said
     row = service.campaign_service.store.row(id)
     assert (row.reserved, row.spent) == (0, 3)
-    assert len(list(service.campaign_service.labels(id))) == 3
+    assert len(list(service.campaign_service[id].labels())) == 3

@@ -95,7 +95,7 @@ def test_no_more_than_so_many_at_once(campaign_service: CampaignService) -> None
 
 
 def test_a_refused_command_fails_alone(campaign_service: CampaignService) -> None:
-    lease = campaign_service.ask("one", "ann")
+    lease = campaign_service["one"].ask("ann")
     assert lease
     calls: list[tuple[str, Callable[[Commands], Any]]] = [
         ("one", ask("bob")),

@@ -97,12 +97,12 @@ def test_one_request_learns_what_workers_can_do_and_no_other_waits_long(
     with opened("sqlite", tmp_path) as store:
         service = service_of_store(store, Clock())
         id = service.create(simple(), tasks=["a", "b"]).id
-        service.tell(service.ask(id, "ann").id, "yes")  # type: ignore[union-attr]
+        service[id].tell(service[id].ask("ann").id, "yes")  # type: ignore[union-attr]
         monkeypatch.setattr(worker_reports, "WAIT_S", 0.05)
         with service.worker_reports._lock, pytest.raises(BusyError, match="still being computed"):
             service.worker_reports.of(id)
         known = service.worker_reports.of(id)
-        service.tell(service.ask(id, "bob").id, "yes")  # type: ignore[union-attr]
+        service[id].tell(service[id].ask("bob").id, "yes")  # type: ignore[union-attr]
         with service.worker_reports._lock:
             assert [one.worker for one in service.worker_reports.of(id)] == ["ann", "bob"] and len(known) == 1
         service.table_cache.close()

@@ -82,13 +82,13 @@ def test_nothing_is_left_of_a_person(service: Service, policy: str, caplog: pyte
         personal = http.post(f"/campaigns/{id}/links", json={"workers": [PLATFORM]}).json()["links"][0]
         work(service, id, "bob", 1)
     other = CampaignService(SqlStore(str(store.engine.url.database)))  # another process, with all of it in memory
-    other.ask(id, "cat")
+    other[id].ask("cat")
     if policy == "crowd":
         with store.transaction(id) as state:
             state.crowd = state.crowd or new_model(state)
             state.crowd.catch_up(state)
             assert NAME.encode() not in state.crowd.dump()
-    before = list(service.campaign_service.labels(id))
+    before = list(service.campaign_service[id].labels())
     assert traces(store)
     with Client(service.url, service.token) as client:
         erased = client.erase_worker(id, PLATFORM)
@@ -103,10 +103,10 @@ def test_nothing_is_left_of_a_person(service: Service, policy: str, caplog: pyte
         assert client.revoke_links(id, ["bob"]) and client.ask(id, "bob")
     other.run(id, lambda commands: commands.pause())  # it goes on with what it knew before
     other.run(id, lambda commands: commands.resume())
-    assert other.ask(id, "bob") and other.verify(id).right
-    assert service.campaign_service.verify(id).right
+    assert other[id].ask("bob") and other[id].verify().right
+    assert service.campaign_service[id].verify().right
     assert not traces(store)
-    after = list(service.campaign_service.labels(id))
+    after = list(service.campaign_service[id].labels())
     assert [(one.task, one.label) for one in after if one.worker == "erased:0"] == [
         (one.task, one.label) for one in before if one.worker == PLATFORM
     ]
@@ -142,9 +142,9 @@ def check_notices(store: SqlStore) -> None:
     service = CampaignService(store)
     service.create(CampaignSettings(budget=9, policy="uncertainty"), "demo", ["a", "b", "c"])
     for worker in (NAME, "bob"):
-        lease = service.ask("demo", worker)
+        lease = service["demo"].ask(worker)
         assert lease
-        service.tell(lease.id, 1, comment=WORDS if worker == NAME else None)
+        service[lease.campaign].tell(lease.id, 1, comment=WORDS if worker == NAME else None)
     notices = [["answers_at_random", NAME, 3], ["nobody_can_label", None, 2]]
     service.run("demo", lambda commands: commands.record("noticed", {"notices": notices, "new": notices[:1]}))
     assert service.store.row("demo").rules.noticed[0].worker == NAME
@@ -152,14 +152,14 @@ def check_notices(store: SqlStore) -> None:
     assert not [one for one in service.store.row("demo").rules.noticed if one.worker == NAME]
     (noticed,) = [one.data for one in store.events("demo") if one.kind == "noticed" and len(one.data["new"]) == 1]
     assert noticed["notices"] == [["answers_at_random", "erased:0", 3], ["nobody_can_label", None, 2]]
-    assert service.verify("demo").right and not traces(store)
+    assert service["demo"].verify().right and not traces(store)
 
 
 def test_who_has_not_worked_for_long_is_erased_by_itself(service: Service) -> None:
     service.campaign()
     work(service, "demo", NAME, 1)
     service.clock.ahead = 40 * 86_400.0
-    service.campaign_service.accept_clock("demo")
+    service.campaign_service["demo"].accept_clock()
     work(service, "demo", "bob", 1)
     erase_old(service.campaign_service, 30)
     assert {one.worker for one in service.campaign_service.store.workers("demo")} == {"erased:0", "bob"}

@@ -74,7 +74,8 @@ def test_other_tasks_wait_for_the_end_of_an_import(
     tmp_path: Path, small_chunks: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     go_on = threading.Event()
-    monkeypatch.setattr(imports.Imports, "_wait_for_tables", lambda *arguments: go_on.wait(PATIENCE_S))
+    publish = imports.Imports._publish_all
+    monkeypatch.setattr(imports.Imports, "_publish_all", lambda *at: go_on.wait(PATIENCE_S) and publish(*at))
     with on_sqlite(tmp_path) as service, service.http() as http:
         service.campaign("demo", tasks=0)
         begun = http.post("/campaigns/demo/tasks", json=tasks(60), headers=ASYNC)

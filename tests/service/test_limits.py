@@ -265,7 +265,7 @@ class TestPages:
             assert len(store.tasks(id)) == 50
             assert [event.seq for event in store.events(id, 0, 1000, 1)] == [1]
             assert len(store.events(id, 0, 1000, 10**9)) == store.row(id).seq
-            assert len(list(service.results(id))) == 50
+            assert len(list(service[id].results())) == 50
             service.table_cache.close()
 
     def test_events_do_not_grow_with_the_payloads(self, tmp_path: Path) -> None:

@@ -67,10 +67,10 @@ def test_who_answers_at_random_is_named_everywhere_and_blocked_with_a_button(
     settled(commands, "shop")
     for step in range(220):
         worker = WORKERS[step % len(WORKERS)]
-        lease = commands.ask("shop", worker)
+        lease = commands["shop"].ask(worker)
         if lease:
             # always the same: no luck, whenever a refit comes
-            commands.tell(lease.id, LABELS[0] if worker == GUESSER else say(lease.task, worker, rng))
+            commands[lease.campaign].tell(lease.id, LABELS[0] if worker == GUESSER else say(lease.task, worker, rng))
         if step % 10 == 0:
             settled(commands, "shop")
     settled(commands, "shop")
@@ -102,7 +102,7 @@ def test_a_viewer_is_not_told_of_single_workers(service: Service) -> None:
     commands = service.campaign_service
     with service.http() as http:
         http.post("/campaigns/shop/tasks", json=tasks(0, 3))
-    commands.ask("shop", "w1")
+    commands["shop"].ask("w1")
     told = {"notices": [["answers_at_random", "w1", 12]], "new": []}
     commands.run("shop", lambda one: one.record("noticed", told))
     viewer = create_token(commands.store, "looks", "viewer")
@@ -122,13 +122,13 @@ def test_a_crowd_that_fails_its_controls_is_withheld_by_every_door(
         assert http.post("/campaigns/shop/tasks", json=rows).status_code == 200
     settled(commands, "shop")
     for step in range(260):
-        lease = commands.ask("shop", f"w{step % 9}")
+        lease = commands["shop"].ask(f"w{step % 9}")
         if lease:
-            commands.tell(lease.id, words[(int(lease.task[1:]) + (step % 9 > 2)) % 2])
+            commands[lease.campaign].tell(lease.id, words[(int(lease.task[1:]) + (step % 9 > 2)) % 2])
         if step % 10 == 0:
             settled(commands, "shop")
     settled(commands, "shop")
-    commands.certificate("shop")
+    commands["shop"].certificate()
     (told,) = [one for one in notices(service) if one["kind"] == "truths_contradict"]
     assert told["worker"] is None and told["actions"] == ["audit"]
     until(
@@ -147,10 +147,10 @@ def test_a_crowd_that_fails_its_controls_is_withheld_by_every_door(
     flags = {one.worker: one.flags for one in commands.worker_reports.of("shop")}
     assert [name for name in sorted(flags) if "fails controls" in flags[name]] == [f"w{j}" for j in range(3, 9)]
     for j in range(3, 9):
-        commands.drop_labels("shop", f"w{j}")
+        commands["shop"].drop_labels(f"w{j}")
     settled(commands, "shop")
     for j in range(3):
-        commands.ask("shop", f"w{j}")
+        commands["shop"].ask(f"w{j}")
     settled(commands, "shop")
     assert [one for one in notices(service) if one["kind"] == "truths_contradict"] == []
 
@@ -165,17 +165,17 @@ def test_nobody_can_label_more_until_somebody_new_comes(service: Service, receiv
         settled(commands, "shop")
     for _ in range(12):
         for worker in WORKERS[:3]:
-            lease = commands.ask("shop", worker)
+            lease = commands["shop"].ask(worker)
             assert lease
-            commands.tell(lease.id, say(lease.task, worker, rng))
-    refused = commands.ask("shop", WORKERS[0])
+            commands[lease.campaign].tell(lease.id, say(lease.task, worker, rng))
+    refused = commands["shop"].ask(WORKERS[0])
     assert not refused and refused.reason == "nothing_left_for_you"
     (told,) = notices(service)
     assert told["kind"] == "nobody_can_label" and told["labels"] == 250 - 36 and told["actions"] == ["invite"]
     until(lambda: bool(receiver.acknowledged))
     assert receiver.acknowledged[0]["data"]["notices"][0]["text"] == told["text"]
     if policy == "crowd":
-        certificate = commands.certificate("shop")
+        certificate = commands["shop"].certificate()
         assert certificate.forecast == certificate.now and certificate.possible == 0
         assert certificate.as_of_labels == 36
     with browser(service) as page:
@@ -183,9 +183,9 @@ def test_nobody_can_label_more_until_somebody_new_comes(service: Service, receiv
         assert ("Agreement now" in shown) == (policy == "crowd")
         assert "Nobody can label more, and 214 labels of the budget are left: invite more workers." in shown
         assert 'href="/campaigns/shop/links">Invite workers' in shown
-    assert commands.ask("shop", WORKERS[3])
+    assert commands["shop"].ask(WORKERS[3])
     assert notices(service) == []
-    assert commands.verify("shop").right
+    assert commands["shop"].verify().right
 
 
 def test_blocking_the_last_one_who_could_says_so_at_once(service: Service) -> None:
@@ -193,9 +193,9 @@ def test_blocking_the_last_one_who_could_says_so_at_once(service: Service) -> No
     commands = service.campaign_service
     with service.http() as http:
         http.post("/campaigns/shop/tasks", json=tasks(0, 12))
-    lease = commands.ask("shop", "ann")
+    lease = commands["shop"].ask("ann")
     assert lease
-    commands.tell(lease.id, LABELS[0])
+    commands[lease.campaign].tell(lease.id, LABELS[0])
     assert notices(service) == []
     commands.set_standing("shop", "ann", "blocked")
     assert [one["kind"] for one in notices(service)] == ["nobody_can_label"]
@@ -214,9 +214,9 @@ def test_a_bound_that_the_labels_contradict_is_withheld_and_never_raised(
     settled(commands, "shop")
     for worker in WORKERS[:3]:
         for _ in range(8):
-            lease = commands.ask("shop", worker)
+            lease = commands["shop"].ask(worker)
             assert lease
-            commands.tell(lease.id, say(lease.task, worker, rng))
+            commands[lease.campaign].tell(lease.id, say(lease.task, worker, rng))
     found = commands.run("shop", certificates._Crowd.of)
     monkeypatch.setattr(certificates, "FEWEST_LABELS", 20)
     commands.certificates.bounds._last["shop"] = CrowdBound(found.terms, 24, bound, "It is set.", 0.0, 0.0)

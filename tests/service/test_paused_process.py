@@ -91,7 +91,7 @@ def test_a_stopped_process_does_not_stop_the_others(url: str, tmp_path: Path) ->
     before = snapshot(campaign_service, id)
     workers = sorted(lease.worker for lease in before["leases"])  # type: ignore[attr-defined]
     assert workers == (["stopped", "w0", "w2"] if url.startswith("sqlite") else ["w0", "w1", "w2"])
-    campaign_service.rebuild(id)
+    campaign_service[id].rebuild()
     assert snapshot(campaign_service, id) == before
     campaign_service.close()
 

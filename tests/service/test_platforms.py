@@ -92,7 +92,7 @@ def test_a_rejection_drops_labels(service: Service) -> None:
     id = service.campaign("rejecting")
     come(service, id, "s4")
     (lease,) = service.campaign_service.store.leases(id, range(5))
-    service.campaign_service.tell(lease.id, "yes")
+    service.campaign_service[id].tell(lease.id, "yes")
     assert send(service, event("REJECTED", "s4")).json() == {"effect": "rejected"}
     with service.http() as http:
         (worker,) = http.get(f"/campaigns/{id}/workers").json()["workers"]
@@ -119,7 +119,7 @@ def test_bonuses_are_a_file(service: Service) -> None:
     id = service.campaign("paid", pay_per_label=0.25)
     come(service, id, "s5")
     (lease,) = service.campaign_service.store.leases(id, range(5))
-    service.campaign_service.tell(lease.id, "yes")
+    service.campaign_service[id].tell(lease.id, "yes")
     with service.http() as http:
         asked = {"platform": "prolific", "reward": 0.1}
         assert http.get(f"/campaigns/{id}/bonuses", params=asked).text == ""  # Prolific has said nothing of s5

@@ -77,7 +77,7 @@ def test_by_the_command_line(service: Service, folder: Path, capsys: pytest.Capt
     assert "which task" in capsys.readouterr().err
     assert run([*arguments, "--task-column", "name"]) == 0
     assert json.loads(capsys.readouterr().out)["added"] == 2
-    labels = {one.task: (one.worker, one.label) for one in service.campaign_service.labels("shell")}
+    labels = {one.task: (one.worker, one.label) for one in service.campaign_service["shell"].labels()}
     assert labels == {"t0": ("model:m (sure)", "yes"), "t1": ("model:m (sure)", "no")}
 
 
@@ -108,7 +108,7 @@ def test_in_a_browser(service: Service, folder: Path, chromium: Browser) -> None
 
 def test_features_over_http_from_clients_and_in_the_browsers_form(service: Service) -> None:
     service.campaign("seen", tasks=4, policy="crowd")
-    ids = [one.task for one in service.campaign_service.results("seen")]
+    ids = [one.task for one in service.campaign_service["seen"].results()]
     with service.http() as http:
         path = "/campaigns/seen/features"
         csv = {"Content-Type": "text/csv"}

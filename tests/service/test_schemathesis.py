@@ -24,7 +24,7 @@ SERVICE = CampaignService(open_store(f"sqlite:///{Path(mkdtemp()) / 'labels.db'}
 TOKEN = first_token(SERVICE.store)
 SERVICE.create(CampaignSettings.from_dict(QUICK), "demo")
 SERVICE.add_tasks("demo", [{"id": f"t{k}", "text": "x"} for k in range(50)])
-LEASE = SERVICE.ask("demo", "ann")
+LEASE = SERVICE["demo"].ask("ann")
 assert isinstance(LEASE, Lease)
 THERE = {"campaign": "demo", "lease": LEASE.id}
 SERVICE.create(CampaignSettings.from_dict(QUICK), "to_be_deleted")
@@ -52,7 +52,7 @@ def _compiled() -> None:
     """While kernels are compiled for the first time the service answers 503, which Schemathesis takes for a fault."""
     crowd_compiled().result()
     SERVICE.worker_reports.of("demo")
-    SERVICE.certificate("demo")
+    SERVICE["demo"].certificate()
 
 
 @schema.parametrize()

@@ -23,8 +23,8 @@ def test_a_copy_beside_workers_is_of_one_moment(tmp_path: Path) -> None:
     over, written = threading.Event(), threading.Event()
 
     def label(worker: str) -> None:
-        while not over.is_set() and (lease := service.ask(id, worker)):
-            service.tell(lease.id, "yes")
+        while not over.is_set() and (lease := service[id].ask(worker)):
+            service[lease.campaign].tell(lease.id, "yes")
             written.set()
 
     workers = [threading.Thread(target=label, args=(f"w{k}",)) for k in range(4)]
@@ -40,5 +40,5 @@ def test_a_copy_beside_workers_is_of_one_moment(tmp_path: Path) -> None:
             one.join()
         service.close()
     copy = CampaignService(open_store(f"sqlite:///{tmp_path / 'copy.db'}", create=False))
-    assert copy.store.row(id).kept > 0 and copy.verify(id).right
+    assert copy.store.row(id).kept > 0 and copy[id].verify().right
     copy.close()

@@ -58,7 +58,7 @@ def peaks(folder: Path, many: int) -> tuple[int, int]:
         tasks = ({"id": f"t{k}", "text": f"{k}".ljust(SIZE, "x")} for k in range(many))
         importing = peak(lambda: service.add_tasks(id, tasks))
         assert service.store.row(id).tasks == many
-        verifying = peak(lambda: service.verify(id))
+        verifying = peak(lambda: service[id].verify())
         service.table_cache.close()
     return importing, verifying
 

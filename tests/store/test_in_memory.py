@@ -44,5 +44,5 @@ def test_a_transaction_that_fails_is_undone() -> None:
             raise ZeroDivisionError
     except ZeroDivisionError:
         pass
-    assert (store.events(id), store.row(id)) == before and service.verify(id).right
+    assert (store.events(id), store.row(id)) == before and service[id].verify().right
     service.close()

@@ -108,7 +108,7 @@ def test_the_database_itself_refuses_what_must_not_be(kind: str, wrong: str, tmp
     with opened(kind, tmp_path) as store:
         campaign_service = service_of_store(store, Clock())
         id = campaign_service.create(simple(), tasks=["a", "b"]).id
-        assert campaign_service.ask(id, "ann")
+        assert campaign_service[id].ask("ann")
         assert isinstance(store, SqlStore)
         with pytest.raises(IntegrityError), store.engine.execution_options(writes=True).begin() as connection:
             connection.execute(sa.text(wrong))

@@ -49,9 +49,9 @@ def fill(service: CampaignService, monkeypatch: pytest.MonkeyPatch) -> str:
         patch.setattr(service_module, "AT_ONCE", 5)
         service.add_tasks(id, texts(0, 12), batch="imported")
     for _ in range(8):
-        lease = service.ask(id, "ann")
+        lease = service[id].ask("ann")
         assert lease
-        service.tell(lease.id, "yes")
+        service[lease.campaign].tell(lease.id, "yes")
     return id
 
 
@@ -75,8 +75,8 @@ def test_it_is_stored_once(database: SqlStore, monkeypatch: pytest.MonkeyPatch) 
     with database.engine.execution_options(writes=True).begin() as connection:
         connection.execute(sa.text("DELETE FROM tasks WHERE number IN (9, 10)"))
         connection.execute(sa.text("UPDATE tasks SET key = 'other' WHERE number = 11"))
-    found = service.verify(id, repair=True)
-    assert found.differing["tasks"] == 3 and service.verify(id).right
+    found = service[id].verify(repair=True)
+    assert found.differing["tasks"] == 3 and service[id].verify().right
     assert occurrences(database, "like no other, number 3.") == ["payloads.data"]
     service.table_cache.close()
 
@@ -90,7 +90,7 @@ def test_the_log_is_read_as_it_was_recorded(database: SqlStore, monkeypatch: pyt
         brought = [event for event in store.events(id) if event.kind.startswith("tasks_")]
         assert len(brought) == 3 and brought[1].data["hidden"]
         logs.append([json.dumps([event.kind, event.data]) for event in brought])
-        assert service.verify(id).right
+        assert service[id].verify().right
         service.table_cache.close()
     assert logs[0] == logs[1]
     assert [task.payload for task in database.tasks("c")] == [task.payload for task in memory.tasks("c")]
@@ -104,7 +104,7 @@ def test_one_that_is_missing_is_named(database: SqlStore, monkeypatch: pytest.Mo
     id = fill(service, monkeypatch)
     with database.engine.execution_options(writes=True).begin() as connection:
         connection.execute(sa.text("DELETE FROM payloads WHERE number = 10"))
-    for read in (database.events, database.tasks, service.verify):
+    for read in (database.events, database.tasks, lambda id: service[id].verify()):
         with pytest.raises(ConflictError, match="the payload of task 10 is missing"):
             read(id)
     service.table_cache.close()

@@ -43,21 +43,21 @@ def test_what_another_process_writes_in_between_is_seen(
         service, worker = random.choice(both), random.choice(WORKERS)
         if step == 70:
             service.add_tasks(id, tasks[70:])
-        lease = service.ask(id, worker)
+        lease = service[id].ask(worker)
         if not lease:
             continue
         other = random.choice(both)
         move = random.random()
         if move < 0.6:
-            other.tell(lease.id, random.choice(("no", "yes")))
+            other[lease.campaign].tell(lease.id, random.choice(("no", "yes")))
             answered.append((lease.id, worker))
         elif move < 0.8:
-            other.release(lease.id)
+            other[lease.campaign].release(lease.id)
         else:
             other.clock.forward(random.choice((1.0, 60.0)))  # type: ignore[attr-defined]  # one clock for both
     held = [(lease.task, lease.worker) for lease in both[0].store.leases(id, range(75))]
     assert len(held) == len(set(held)) > 60 and len(answered) > 30
-    assert both[0].verify(id).right
+    assert both[0][id].verify().right
     assert everything(both[0].store, id) == everything(both[1].store, id)
     assert [differences(service.store, id) for service in both] == [[], []]
 
@@ -69,11 +69,11 @@ def test_one_that_is_far_behind_catches_up(
     monkeypatch.setattr(sql, "FOLLOWED", 7)
     one, other = both
     id = one.create(simple(90), tasks=["a", "b", "c"]).id
-    assert other.ask(id, "ann")
+    assert other[id].ask("ann")
     for k in range(12):
-        lease = one.ask(id, f"w{k}")
+        lease = one[id].ask(f"w{k}")
         assert lease
-        one.tell(lease.id, "yes")
+        one[lease.campaign].tell(lease.id, "yes")
     with pytest.raises(ZeroDivisionError), other.store.transaction(id) as state:
         assert state.row.seq == one.store.row(id).seq
         state.record(state.row.last_at, "paused", {})
@@ -89,20 +89,20 @@ def test_repaired_tables_are_read_again_by_a_process_that_runs(both: tuple[Campa
         connection.execute(sa.text("UPDATE campaigns SET given = 9"))
     wrong = resident_state(other.store, id)  # read from the damaged tables
     assert wrong.pool.tasks.labels[1] == 2
-    assert one.verify(id, repair=True).repaired
+    assert one[id].verify(repair=True).repaired
     assert differences(other.store, id) == [] == differences(one.store, id)
-    lease = other.ask(id, "ann")
+    lease = other[id].ask("ann")
     assert lease and lease.id.split("-")[1] == "0"
-    assert one.tell(lease.id, "yes").counted and one.verify(id).right
+    assert one[lease.campaign].tell(lease.id, "yes").counted and one[id].verify().right
 
 
 def test_a_campaign_that_another_process_deletes_is_gone(both: tuple[CampaignService, CampaignService]) -> None:
     one, other = both
     id = one.create(simple(90), tasks=["a", "b", "c"]).id
-    assert other.ask(id, "ann")
+    assert other[id].ask("ann")
     one.delete(id)
     with pytest.raises(GoneError):
-        other.ask(id, "ann")
+        other[id].ask("ann")
 
 
 def test_large_campaigns_are_read_before_the_lock(
@@ -117,11 +117,11 @@ def test_large_campaigns_are_read_before_the_lock(
     def and_then_somebody_asks(id: str) -> object:
         found = read(id)
         assert found is not None
-        assert one.ask(id, "ann")
+        assert one[id].ask("ann")
         return found
 
     monkeypatch.setattr(other.store, "_preloaded", and_then_somebody_asks)
-    lease = other.ask(id, "bob")
+    lease = other[id].ask("bob")
     assert lease and lease.id.split("-")[1] == "1"
     assert differences(other.store, id) == []
 
@@ -136,22 +136,22 @@ def test_campaigns_in_memory_take_no_more_than_they_may(tmp_path: Path, monkeypa
         store.memory = 3 * one
         for turn in range(6):
             for id in ids:
-                lease = service.ask(id, f"w{turn}")
+                lease = service[id].ask(f"w{turn}")
                 if lease and turn % 3:
-                    service.tell(lease.id, "yes")
+                    service[lease.campaign].tell(lease.id, "yes")
                 held = [id for id, resident in store._residents.items() if resident.state is not None]
                 assert id in held and len(held) <= 4
         for id in ids:
             assert different(resident_state(store, id), loaded_state(store, id)) == []
-        assert all(service.verify(id).right for id in ids)
+        assert all(service[id].verify().right for id in ids)
 
 
 def test_what_a_program_does_with_a_payload_is_not_seen_by_others(tmp_path: Path) -> None:
     with opened("sqlite", tmp_path) as store:
         service = service_of_store(store, Clock())
         id = service.create(simple(60, policy="okg"), tasks=[{"id": "t", "text": "x", "more": {"a": [1]}}]).id
-        first = service.ask(id, "ann")
+        first = service[id].ask("ann")
         assert first
         first.payload["more"]["a"].append(2)
-        second = service.ask(id, "ben")
+        second = service[id].ask("ben")
         assert second and second.task == "t" and second.payload["more"] == {"a": [1]}

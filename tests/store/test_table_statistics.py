@@ -18,9 +18,9 @@ PATIENCE_S = 120.0
 
 def label(commands: Commands) -> None:
     for number in range(450):
-        lease = commands.ask(f"w{number % 3}")
+        lease = commands[f"w{number % 3}"].ask()
         assert isinstance(lease, Lease)
-        commands.tell(lease.id, "yes")
+        commands[lease.campaign].tell(lease.id, "yes")
 
 
 def test_tables_that_have_doubled_are_analyzed(tmp_path: Path) -> None:

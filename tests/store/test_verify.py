@@ -42,11 +42,11 @@ def work(service: CampaignService, id: str, steps: int, seed: int = 0) -> None:
     random = Random(seed)
     for step in range(steps):
         service.clock.forward(2.0)  # type: ignore[attr-defined]
-        lease = service.ask(id, f"w{seed}-{step % 7}")
+        lease = service[id].ask(f"w{seed}-{step % 7}")
         if lease and step % 6 == 1:
-            service.release(lease.id)
+            service[lease.campaign].release(lease.id)
         elif lease and step % 6 != 3:
-            service.tell(lease.id, random.choice(["no", "yes"]))
+            service[lease.campaign].tell(lease.id, random.choice(["no", "yes"]))
 
 
 def campaign(service: CampaignService, many: bool) -> str:
@@ -95,24 +95,24 @@ def test_damage_is_found_and_repaired(database: SqlStore, many: bool) -> None:
     service = service_of_store(database, Clock())
     id = campaign(service, many)
     before, log = everything(database, id), database.events(id, 0, 10_000)
-    assert service.verify(id).right
+    assert service[id].verify().right
     for statements in DAMAGE.values():
         damage(database, *statements)
     damaged = stored(database)
-    found = service.verify(id)
+    found = service[id].verify()
     assert set(found.differing) == set(DAMAGE) and not found.repaired and found.events == len(log)
     assert found.differing["leases"] >= 30 and found.differing["tasks"] >= 6
     assert stored(database) == damaged  # nothing was written
-    again = service.verify(id, repair=True)
+    again = service[id].verify(repair=True)
     assert again.repaired and set(again.differing) == set(DAMAGE)
     after = everything(database, id)
     rebuilt = database.events(id, len(log), 10_000)
     assert {event.kind for event in rebuilt} == {"rebuilt"}
     assert after.pop("row") == replace(before.pop("row"), seq=len(log) + len(rebuilt))
     assert after == before
-    assert service.verify(id).right
+    assert service[id].verify().right
     work(service, id, 10, 1)
-    assert service.verify(id).right
+    assert service[id].verify().right
     service.table_cache.close()
 
 
@@ -121,11 +121,11 @@ def test_a_counter_of_events_that_is_wrong_is_repaired_first(database: SqlStore)
     id = campaign(service, False)
     before = everything(database, id)
     damage(database, "UPDATE campaigns SET seq = seq - 3", "UPDATE workers SET labels = 0")
-    assert service.verify(id).differing.keys() == {"workers", "campaigns"}
-    service.verify(id, repair=True)
+    assert service[id].verify().differing.keys() == {"workers", "campaigns"}
+    service[id].verify(repair=True)
     after = everything(database, id)
     assert after["workers"] == before["workers"] and after["row"].spent == before["row"].spent
-    assert service.verify(id).right
+    assert service[id].verify().right
     service.table_cache.close()
 
 
@@ -134,7 +134,7 @@ def test_an_event_that_is_missing_is_named(database: SqlStore) -> None:
     id = campaign(service, False)
     damage(database, "DELETE FROM events WHERE seq = 12")
     with pytest.raises(ConflictError, match="event 12 of campaign"):
-        service.verify(id, repair=True)
+        service[id].verify(repair=True)
     service.table_cache.close()
 
 
@@ -143,7 +143,7 @@ def test_a_name_that_is_missing_is_said(database: SqlStore) -> None:
     service = service_of_store(database, Clock())
     id = campaign(service, False)
     damage(database, "DELETE FROM workers WHERE worker = 'w0-1'")
-    for read in (database.events, service.verify):
+    for read in (database.events, lambda id: service[id].verify()):
         with pytest.raises(ConflictError, match="the name of worker 1 is missing"):
             read(id)
     service.table_cache.close()
@@ -168,13 +168,13 @@ def test_a_campaign_that_runs_is_right(database: SqlStore) -> None:
     thread.start()
     try:
         for repair in (False, True):
-            found = service.verify(id, repair, lambda fraction: work(service, id, 2, next(seed)))
+            found = verify.verify(database, id, repair, lambda fraction: work(service, id, 2, next(seed)))
             assert found.right and found.events > 60
     finally:
         stop.set()
         thread.join()
     assert not failed
-    assert service.verify(id).right
+    assert service[id].verify().right
     assert not any(event.kind == "rebuilt" for event in database.events(id, 0, 10_000))
     service.table_cache.close()
     running.close()
@@ -186,8 +186,8 @@ def test_what_runs_meanwhile_is_repaired_too(database: SqlStore) -> None:
     damage(database, "UPDATE tasks SET labels = labels + 2", "UPDATE workers SET labels = labels + 1",
            "UPDATE leases SET leased_at = leased_at - 100", "UPDATE campaigns SET given = given + 5000")  # fmt: skip
     seeds = iter(range(1, 100))
-    assert service.verify(id, True, lambda fraction: work(service, id, 3, next(seeds))).repaired
-    assert service.verify(id).right
+    assert verify.verify(database, id, True, lambda fraction: work(service, id, 3, next(seeds))).repaired
+    assert service[id].verify().right
     service.table_cache.close()
 
 
@@ -198,9 +198,9 @@ def test_a_running_service_does_not_write_its_stale_rows_back(database: SqlStore
     running.clock = service.clock
     damage(database, "UPDATE tasks SET labels = labels + 2", "UPDATE workers SET labels = labels + 1")
     work(running, id, 1, 1)  # has read the wrong rows
-    assert service.verify(id, repair=True).repaired
+    assert service[id].verify(repair=True).repaired
     work(running, id, 5, 2)
-    assert service.verify(id).right
+    assert service[id].verify().right
     service.table_cache.close()
     running.close()
 
@@ -208,7 +208,7 @@ def test_a_running_service_does_not_write_its_stale_rows_back(database: SqlStore
 def test_nothing_is_written_where_nothing_differs(service: CampaignService) -> None:
     id = campaign(service, True)
     before = everything(service.store, id)
-    assert service.verify(id).right and service.verify(id, repair=True).right
+    assert service[id].verify().right and service[id].verify(repair=True).right
     assert everything(service.store, id) == before
 
 
@@ -219,8 +219,8 @@ def test_the_memory_store_compares_everything_too() -> None:
         before = everything(store, id)
         damage(store, "UPDATE workers SET labels = labels + 3 WHERE worker = 'w0-1'",
                "UPDATE leases SET expires_at = 5 WHERE number = 3")  # fmt: skip
-        assert service.verify(id).differing == {"leases": 1, "workers": 1}
-        assert service.verify(id, repair=True).repaired
+        assert service[id].verify().differing == {"leases": 1, "workers": 1}
+        assert service[id].verify(repair=True).repaired
         after = everything(store, id)
         assert after.pop("row").seq == before.pop("row").seq + 2 and after == before
         service.table_cache.close()

@@ -30,7 +30,7 @@ def test_the_life_of_a_webhook(service: CampaignService) -> None:
     assert records.of(id) == [made] and records.due(1000.0) == []
     with pytest.raises(NotFoundError):
         webhooks.add("none", "https://example.org/")
-    service.pause(id)
+    service[id].pause()
     assert records.due(1000.0) == [made]
     assert records.claim(made, "a", 1000.0, 1030.0)
     assert not records.claim(made, "b", 1000.0, 1030.0) and records.due(1000.0) == []
@@ -38,7 +38,7 @@ def test_the_life_of_a_webhook(service: CampaignService) -> None:
     assert not records.save(told, "b", 0.0)
     assert records.save(told, "a", 0.0) and records.of(id) == [told]
     assert records.due(1000.0) == [] and not records.claim(made, "b", 1000.0, 1030.0)  # it has moved on
-    service.resume(id)
+    service[id].resume()
     failing = replace(told, failures=2, first_failed_at=1002.0, next_at=1040.0)
     assert records.save(failing, "a", 0.0)
     assert records.due(1039.0) == [] and records.due(1040.0) == [failing]

@@ -26,7 +26,7 @@ def drawn_link(service: Service, id: str, items: int) -> str:
     with service.http() as http:
         assert http.post(f"/campaigns/{id}/audit/draw", json={"items": items}).status_code == 200
         made = http.post(f"/campaigns/{id}/audit/link").json()
-    assert made["items"] == len(service.campaign_service.audits.items(id)) and "127.0.0.1" in made["url"]
+    assert made["items"] == len(service.campaign_service[id].audit_items()) and "127.0.0.1" in made["url"]
     return str(made["url"])
 
 
@@ -49,7 +49,7 @@ def test_an_expert_answers_what_was_drawn(service: Service, chromium: Browser) -
         for _ in range(2):
             page.get_by_role("button", name="yes").click()
         expect(page.get_by_role("heading", name="All items are answered")).to_be_visible()
-    assert [one.label for one in service.campaign_service.audits.items(id)] == ["no", "yes", "yes"]
+    assert [one.label for one in service.campaign_service[id].audit_items()] == ["no", "yes", "yes"]
 
 
 def test_the_link_is_for_that_draw_and_ends(service: Service) -> None:
@@ -57,10 +57,10 @@ def test_the_link_is_for_that_draw_and_ends(service: Service) -> None:
     link = drawn_link(service, id, 2)
     other = service.campaign("another", tasks=3)
     drawn_link(service, other, 2)
-    service.campaign_service.audits.draw(id, 2, 1)
-    later = service.campaign_service.audits.items(id)[-1].task
+    service.campaign_service[id].draw_audit(2, 1)
+    later = service.campaign_service[id].audit_items()[-1].task
     outside = next(
-        f"t{k}" for k in range(8) if f"t{k}" not in {o.task for o in service.campaign_service.audits.items(id)}
+        f"t{k}" for k in range(8) if f"t{k}" not in {o.task for o in service.campaign_service[id].audit_items()}
     )
     with httpx.Client(base_url=service.url, timeout=60, headers={"origin": service.url}) as browser:
         assert browser.get(f"/audit/{id}").status_code == 401
@@ -72,7 +72,7 @@ def test_the_link_is_for_that_draw_and_ends(service: Service) -> None:
         assert browser.get(f"/audit/{other}").status_code == 401
         assert browser.get(f"/campaigns/{id}").status_code == 303  # to sign in
         assert browser.get(f"/api/v1/campaigns/{id}/results").status_code == 401
-        first = service.campaign_service.audits.items(id)[0].task
+        first = service.campaign_service[id].audit_items()[0].task
         foreign = {"origin": "https://elsewhere.example"}
         assert browser.post(address, data={"task": first, "answer": "1"}, headers=foreign).status_code == 403
         assert browser.post(address, data={"task": first, "answer": "1"}).status_code == 303
@@ -80,12 +80,12 @@ def test_the_link_is_for_that_draw_and_ends(service: Service) -> None:
             assert http.post(f"/campaigns/{id}/links/revoke", json={"audit": True}).status_code == 200
         assert browser.get(address).status_code == 401 and browser.get(link).status_code == 401
         assert browser.post(address, data={"task": first, "answer": "0"}).status_code == 401
-    assert sum(one.label is not None for one in service.campaign_service.audits.items(id)) == 1
+    assert sum(one.label is not None for one in service.campaign_service[id].audit_items()) == 1
 
 
 def test_the_requester_finds_the_link_and_ends_it(service: Service, chromium: Browser, tmp_path: Path) -> None:
     id = service.campaign("found", tasks=4)
-    service.campaign_service.audits.draw(id, 2)
+    service.campaign_service[id].draw_audit(2)
     with at(chromium) as page:
         page.goto(f"{service.url}/sign-in")
         page.get_by_label("Token").fill(service.token)

@@ -23,7 +23,6 @@ from playwright.sync_api import Browser, Page, expect
 from browser import DESKTOP, TIMEOUT_MS, at, check_accessible, chromium
 from nextlabel.application import imports
 from nextlabel.application import service as campaigns_service
-from nextlabel.application.certificate import Certificates
 from nextlabel.campaign.results import truths
 from nextlabel.cli.app import run
 from nextlabel.errors import InputError, NotFoundError
@@ -257,7 +256,7 @@ class TestCampaign:
             return made
 
         monkeypatch.setattr(campaign_routes, "campaign_view", overtaken)
-        monkeypatch.setattr(Certificates, "_begin", lambda *_: None)
+        monkeypatch.setattr(service.campaign_service.certificates.jobs, "submit", lambda *_: None)
         with signed_in(service) as client:
             shown = client.get("/campaigns/overtaken").text
             seq, seen = (re.search(f'data-{name}="([^"]*)"', shown) for name in ("seq", "seen"))
@@ -367,21 +366,21 @@ class TestCampaign:
         expect(page.get_by_role("row", name=re.compile("eve"))).to_contain_text("1 dropped")
         expect(page.locator("#log")).to_contain_text("The requester dropped 1 label of eve/?&.")
         row = service.campaign_service.store.row(id)
-        assert (row.spent, sum(r.labels for r in service.campaign_service.results(id))) == (4, 3)
+        assert (row.spent, sum(r.labels for r in service.campaign_service[id].results())) == (4, 3)
         page.get_by_role("link", name="eve/?&").click()
         page.get_by_role("button", name="Restore labels").click()
         expect(page.get_by_role("status")).to_have_text("1 label restored.")
         page.get_by_role("button", name="Restore", exact=True).click()
         expect(page.get_by_text("Active. Gets tasks.")).to_be_visible()
-        assert sum(r.labels for r in service.campaign_service.results(id)) == 4
+        assert sum(r.labels for r in service.campaign_service[id].results()) == 4
         with signed_in(service) as client:
             table = client.get(f"/campaigns/{id}/workers.csv").text.splitlines()
             assert table[0].startswith("\ufeffworker,labels,bought") and len(table) == 4
-            service.campaign_service.drop_labels(id, "ann")
+            service.campaign_service[id].drop_labels("ann")
             text = client.get(f"/campaigns/{id}/labels.csv").content.decode("utf-8-sig")
             rows = list(csv.DictReader(text.splitlines()))
             assert {row["dropped"] for row in rows if row["worker"] == "ann"} == {"True"}
-            service.campaign_service.restore_labels(id, "ann")
+            service.campaign_service[id].restore_labels("ann")
             assert client.get(f"/campaigns/{id}/worker?name=nobody").status_code == 404
             wrong = client.post(f"/campaigns/{id}/worker", data={"name": "ann", "action": "fire"})
             assert wrong.status_code == 422 and "does not say what to do" in wrong.text
@@ -454,7 +453,7 @@ class TestCampaign:
             http.post(f"/campaigns/{id}/tasks?id_column=key", content=rows, headers={"content-type": "text/csv"})
         for worker in ("ann", "eve"):
             labelled(service, id, worker)
-        service.campaign_service.drop_labels(id, "eve", "guesses")
+        service.campaign_service[id].drop_labels("eve", "guesses")
         page.goto(f"/campaigns/{id}")
         row = page.get_by_role("group", name="Doubtful items").get_by_role("row").nth(1)
         expect(row.locator(".item")).to_have_text(re.compile(r"^\s*Works well\s*k1\s*$"))
@@ -491,7 +490,7 @@ class TestCampaign:
             service.campaign("both", pay_per_label=0.25)
             for worker in ("zoë", "eve"):
                 labelled(service, "both", worker)
-            service.campaign_service.drop_labels("both", "eve", "guesses")
+            service.campaign_service["both"].drop_labels("eve", "guesses")
             with signed_in(service) as client:
                 name = "results" if rows == "tasks" else rows
                 got = client.get(f"/campaigns/both/{name}.csv").content
@@ -545,7 +544,7 @@ class TestCampaign:
             assert http.post("/campaigns/scored/tasks", json=tasks).status_code == 200
         page.goto("/campaigns/scored")
         expect(page.locator("[data-part=tiles]")).to_contain_text("no forecast for more than 64 different priors")
-        accuracy = np.mean([one.probability for one in service.campaign_service.results("scored")])
+        accuracy = np.mean([one.probability for one in service.campaign_service["scored"].results()])
         expect(page.locator("[data-live=accuracy]")).to_have_text(percent(float(accuracy)))
 
     def test_closed_and_without_tasks(self, service: Service) -> None:
@@ -773,7 +772,8 @@ class TestNewCampaign:
         monkeypatch.setattr(campaigns_service, "AT_ONCE", 20)
         monkeypatch.setattr(imports, "STEP", 10)
         go_on = threading.Event()
-        monkeypatch.setattr(imports.Imports, "_wait_for_tables", lambda *arguments: go_on.wait(PATIENCE_S))
+        publish = imports.Imports._publish_all
+        monkeypatch.setattr(imports.Imports, "_publish_all", lambda *at: go_on.wait(PATIENCE_S) and publish(*at))
         monkeypatch.setattr(create, "RELOAD_S", 3600)  # not while somebody looks at it
         for last, state in (("0.5", "done"), ("7", "failed")):
             text = "id,t,s\n" + "".join(f"a{k},text {k},0.5\n" for k in range(59)) + f"z,end,{last}\n"
@@ -885,12 +885,12 @@ class TestReads:
             leases = []
             for k, worker in enumerate("abcabcabca"):
                 clock.forward(7)
-                lease = campaign_service.ask("c", worker)
+                lease = campaign_service["c"].ask(worker)
                 assert lease
                 leases.append(lease)
                 if k % 4 != 3:
                     clock.forward(5)
-                    campaign_service.tell(lease.id, "yes" if k % 3 else "no")
+                    campaign_service[lease.campaign].tell(lease.id, "yes" if k % 3 else "no")
                 else:
                     clock.forward(61)
             events, tasks = store.events("c", 0, 1000), store.tasks("c")
@@ -922,10 +922,10 @@ class TestReads:
             campaign_service.create(simple(40), "c")
             campaign_service.add_tasks("c", [{"id": f"t{k}", "score": 0.1 * (k % 4) + 0.3} for k in range(8)])
             for k in range(20):
-                lease = campaign_service.ask("c", f"w{k}")
+                lease = campaign_service["c"].ask(f"w{k}")
                 assert lease
-                campaign_service.tell(lease.id, "yes" if k % 3 else "no")
-            results, row = list(campaign_service.results("c")), store.row("c")
+                campaign_service[lease.campaign].tell(lease.id, "yes" if k % 3 else "no")
+            results, row = list(campaign_service["c"].results()), store.row("c")
             numbers, *states = campaign_service.run("c", lambda commands: commands.state.states())
             beliefs = truths(row.config, store.classes("c"), *states)
             found = summarise(row.config.answer_type, numbers, states[-1], beliefs)

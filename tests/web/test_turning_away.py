@@ -33,9 +33,9 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
         settled(commands, "picky")
         for step in range(300):
             worker = WORKERS[step % len(WORKERS)]
-            lease = commands.ask("picky", worker)
+            lease = commands["picky"].ask(worker)
             if lease:
-                commands.tell(lease.id, say(lease.task, worker, rng))
+                commands["picky"].tell(lease, say(lease.task, worker, rng))
             elif worker == GUESSER:
                 assert lease.reason == "turned_away"
                 break

@@ -274,7 +274,7 @@ def test_forms_that_nobody_made(service: Service) -> None:
 
 def test_somebody_who_only_looks_leaves_no_trace(service: Service) -> None:
     id = campaign(service, "looks")
-    service.campaign_service.pause(id)
+    service.campaign_service[id].pause()
     before = service.campaign_service.store.row(id).seq
     with visitor(service, id) as http:
         assert "On a break" in http.get("/work/looks").text
@@ -598,16 +598,16 @@ def reasons(service: Service) -> dict[str, Callable[[], str]]:
 
     def done(id: str, worker: str, tasks: int = 1, **settings: Any) -> str:
         campaign(service, id, tasks, **settings)
-        lease = service.campaign_service.ask(id, worker)
-        service.campaign_service.tell(lease.id, "yes")  # type: ignore[union-attr]
+        lease = service.campaign_service[id].ask(worker)
+        service.campaign_service[lease.campaign].tell(lease.id, "yes")  # type: ignore[union-attr]
         return id
 
     def paused() -> str:
-        service.campaign_service.pause(campaign(service, "r_paused"))
+        service.campaign_service[campaign(service, "r_paused")].pause()
         return "r_paused"
 
     def leased() -> str:
-        service.campaign_service.ask(campaign(service, "r_leased", 1, most_labels=1, most_in_flight=1), "bob")
+        service.campaign_service[campaign(service, "r_leased", 1, most_labels=1, most_in_flight=1)].ask("bob")
         return "r_leased"
 
     def over() -> str:
@@ -640,7 +640,7 @@ def test_reasons(service: Service, chromium: Browser) -> None:
 
 def test_the_page_looks_again_by_itself(service: Service, chromium: Browser) -> None:
     id = campaign(service, "again", 1)
-    service.campaign_service.pause(id)
+    service.campaign_service[id].pause()
     with at(chromium) as page:
         page.clock.install()
         enter(page, service, id)
@@ -648,7 +648,7 @@ def test_the_page_looks_again_by_itself(service: Service, chromium: Browser) -> 
         with page.expect_response(f"**/work/{id}"):
             page.clock.fast_forward(31_000)
         expect(page.get_by_role("heading", name="On a break")).to_be_visible()
-        service.campaign_service.resume(id)
+        service.campaign_service[id].resume()
         while not page.get_by_role("heading", name="Is it good?").is_visible():
             page.clock.fast_forward(31_000)
             page.wait_for_timeout(100)

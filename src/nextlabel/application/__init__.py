@@ -1,1 +1,1 @@
-"""Live campaigns as an application: one service class, a Python facade, certificate, forecast, overview."""
+"""Live campaigns as an application: campaigns of a store and in Python, certificate, forecast, overview."""

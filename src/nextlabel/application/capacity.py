@@ -15,12 +15,9 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import dataclass
-from functools import partial
 from secrets import token_hex
-from typing import Any
 
 from nextlabel.application.service import CampaignService
-from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.replies import Lease
 from nextlabel.campaign.settings import CampaignSettings
 
@@ -92,11 +89,8 @@ def capacity(service: CampaignService, seconds: float = 5.0) -> Capacity:
 
 def _round(service: CampaignService, id: str, first: int) -> int:
     """Some workers ask together, and answer together; how many got a task."""
-    asks = service.run(id, partial(_together, Commands.ask, [(f"w{(first + k) % 1000}",) for k in range(BATCH)]))
-    held = [one for one in asks if isinstance(one, Lease)]
-    service.run(id, partial(_together, Commands.tell, [(one.id, 0) for one in held]))
+    workers = [f"w{(first + k) % 1000}" for k in range(BATCH)]
+    asked = service.run(id, lambda commands: [commands.ask(worker) for worker in workers])
+    held = [one.id for one in asked if isinstance(one, Lease)]
+    service.run(id, lambda commands: [commands.tell(lease, 0) for lease in held])
     return len(held)
-
-
-def _together(command: Any, given: list[tuple[Any, ...]], commands: Commands) -> list[Any]:
-    return [command(commands, *one) for one in given]

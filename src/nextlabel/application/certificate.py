@@ -38,7 +38,7 @@ from __future__ import annotations
 import logging
 import math
 from collections import Counter
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from threading import Lock
@@ -134,41 +134,37 @@ FEWEST_LABELS = 30
 LEVEL = 0.95
 
 
-@dataclass(frozen=True, slots=True)
-class CrowdOutlook:
-    """The forecast at the end of the budget with its 90% range, the price of a label, and the forecast by budget."""
+def _outlook(found: _Crowd) -> dict[str, Any]:
+    """The forecast at the end of the budget with its 90% range, the price of a label, and the forecast by budget.
 
-    mean: float
-    low: float
-    high: float
-    price: float
-    curve: tuple[tuple[int, float], ...]
-
-
-def crowd_outlook(
-    crowd: CrowdSnapshot, left: int, budget: int, possible: Callable[[int], int], can: Container[str]
-) -> CrowdOutlook:
-    """The outlook with ``left`` labels to come, and with fewer or with up to ``budget`` more of them.
-
-    Of n labels no more than ``possible`` of n can be given, by the workers who ``can`` and by newcomers. The price is
-    what a label adds on average, over those left and ``AHEAD`` of the budget at least.
+    Of n labels no more than ``possible`` of n can be given, by the workers who can still label and by newcomers. The
+    price is what a label adds on average, over those left and ``AHEAD`` of the budget at least.
     """
-    people = [j for j, name in enumerate(crowd.workers) if crowd.labels[j] and name in can]
-    if crowd.kind.name == "multi":
-        solved = _parts_solved(crowd, possible)
+    crowd, left, budget, possible = found.crowd, found.to_come, found.row.budget, found.possible
+    people = [j for j, name in enumerate(crowd.workers) if crowd.labels[j] and name in found.supply.workers]
+    tasks, now, after = max(int((crowd.gold < 0).sum()), 1), crowd.expected.mean, crowd.after
+
+    def numbers_solved(labels: int) -> float:
+        """The share of numbers that are expected to be right after so many labels more of these workers."""
+        sds = _sds_after(crowd, people, possible(labels))
+        return float(crowd.kind.certainty(np.stack([sds, sds], axis=1)).mean()) if len(sds) else 1.0
+
+    if crowd.kind.name == "number":
+        solved: Callable[[int], float] = numbers_solved
+    elif crowd.kind.name == "multi":
+        solved = lambda labels: now if after is None else min(now + after(possible(labels)), 1.0)  # noqa: E731
     else:
-        solved = (_numbers_solved if crowd.kind.name == "number" else _solved)(crowd, people, possible)
-    tasks, now = max(int((crowd.gold < 0).sum()), 1), crowd.expected.mean
+        solved = _solved(crowd, people, possible)
     mean, ahead = solved(left), max(left, math.ceil(AHEAD * budget))
-    price = (solved(ahead) - now) * tasks / ahead
     curve = [(int(extra), solved(left + int(extra))) for extra in _points(left, budget, CURVE_BELOW, CURVE_ABOVE)]
     values = np.maximum.accumulate([value for _, value in curve])
     wrong = (1.0 - mean) / max(1.0 - now, 1e-9)
     spread = RANGE * float(np.sqrt(mean * (1.0 - mean) / tasks + crowd.expected.learnt * wrong**2))
-    return CrowdOutlook(
-        mean, max(mean - spread, 0.0), min(mean + spread, 1.0), price,
-        tuple((extra, float(value)) for (extra, _), value in zip(curve, values, strict=True)),
-    )  # fmt: skip
+    return {
+        "forecast": mean, "forecast_low": max(mean - spread, 0.0), "forecast_high": min(mean + spread, 1.0),
+        "price": (solved(ahead) - now) * tasks / ahead,
+        "curve": tuple((extra, float(value)) for (extra, _), value in zip(curve, values, strict=True)),
+    }  # fmt: skip
 
 
 def _solved(crowd: CrowdSnapshot, people: Sequence[int], possible: Callable[[int], int]) -> Callable[[int], float]:
@@ -176,10 +172,12 @@ def _solved(crowd: CrowdSnapshot, people: Sequence[int], possible: Callable[[int
     channels = crowd.channels[people] if people else crowd.stranger[None]
     types = group_workers(channels, crowd.labels[people].astype(np.float64) if people else np.ones(1))
     chain = Chain(types.channels)
-    free = np.zeros(len(types.share))
-    members = _members(crowd.beliefs[crowd.gold < 0], chain.grid)
+    free, beliefs = np.zeros(len(types.share)), crowd.beliefs[crowd.gold < 0]
+    # Tasks by the grid belief that is nearest. Rounding is the same before and after: what is gained is what counts.
+    shown = beliefs[:, 1] if beliefs.shape[1] == 2 else beliefs.max(axis=1)
+    nearest = np.searchsorted(0.5 * (chain.grid[1:] + chain.grid[:-1]), shown)
+    members = np.bincount(nearest, minlength=len(chain.grid)).astype(np.float64)
     tasks, now = max(int(members.sum()), 1), crowd.expected.mean
-    # Rounding to the grid is the same before and after: what is gained is what counts.
     begin = float(members @ chain.reward) / tasks
 
     def solved(labels: int) -> float:
@@ -204,24 +202,6 @@ def _sds_after(crowd: CrowdSnapshot, people: Sequence[int], labels: int) -> Floa
     return np.asarray(poured(precision, labels * float(each)) ** -0.5)
 
 
-def _numbers_solved(
-    crowd: CrowdSnapshot, people: Sequence[int], possible: Callable[[int], int]
-) -> Callable[[int], float]:
-    """The share of numbers that are expected to be right after so many labels more of these workers."""
-
-    def solved(labels: int) -> float:
-        sds = _sds_after(crowd, people, possible(labels))
-        return float(crowd.kind.certainty(np.stack([sds, sds], axis=1)).mean()) if len(sds) else 1.0
-
-    return solved
-
-
-def _parts_solved(crowd: CrowdSnapshot, possible: Callable[[int], int]) -> Callable[[int], float]:
-    """The share of the answers to several questions that are expected to be right after so many labels more."""
-    now, after = crowd.expected.mean, crowd.after
-    return lambda labels: now if after is None else min(now + after(possible(labels)), 1.0)
-
-
 def _error_said(crowd: CrowdSnapshot, left: int) -> str:
     """What is expected of numbers, in a sentence."""
     assert isinstance(crowd.kind, Number)
@@ -232,14 +212,6 @@ def _error_said(crowd: CrowdSnapshot, left: int) -> str:
         f"expected to be {now:.3g} now and {later:.3g} at the end of the budget, by the model's own word: nothing of "
         "this is certified, and an audit of random items corrects the share that is right."
     )
-
-
-def _members(beliefs: Floats, grid: Floats) -> Floats:
-    """(G,) tasks by the grid belief that is nearest."""
-    shown = beliefs[:, 1] if beliefs.shape[1] == 2 else beliefs.max(axis=1)
-    middle = 0.5 * (grid[1:] + grid[:-1])
-    found: Floats = np.bincount(np.searchsorted(middle, shown), minlength=len(grid)).astype(np.float64)
-    return found
 
 
 def _points(left: int, most: int, many_below: int, many_above: int) -> Ints:
@@ -370,9 +342,7 @@ def compute_certificate(campaign_service: CampaignService, id: str, wait: bool =
     if campaign_service.store.row(id).config.knows_workers:
         return _learnt_certificate(campaign_service, id, wait)
 
-    def look(
-        commands: Commands,
-    ) -> tuple[float, CampaignRow, dict[Group, int], tuple[Prior, ...], Counter[Group], Audit | None]:
+    def look(commands: Commands) -> tuple[Any, ...]:
         commands.settle()
         state = commands.state
         lapsed = Counter(state.pool.entries.task[state.unanswered()[1]].tolist())
@@ -469,42 +439,37 @@ def _learnt_certificate(campaign_service: CampaignService, id: str, wait: bool) 
     begin = perf_counter()
     found: _Crowd = campaign_service.run(id, _Crowd.of)
     row, crowd = found.row, found.crowd
-    outlook = crowd_outlook(crowd, found.to_come, row.budget, found.possible, found.supply.workers)
+    outlook = _outlook(found)
     bound = campaign_service.certificates.bounds.current(id, found, wait)
     upper = None if bound is None else bound.upper
-    contradicted = upper is not None and upper < max(outlook.mean, crowd.expected.mean)
-    upper = None if contradicted else upper
-    error = _error_said(crowd, found.possible(found.to_come)) if crowd.kind.name == "number" else ""
-    made = Certificate(
+    contradicted = upper is not None and upper < max(outlook["forecast"], crowd.expected.mean)
+    shown = crowd.contradiction is None and crowd.kind.name != "pair"
+    upper = upper if shown and not contradicted else None
+    rests_on = BY_LABELS if crowd.labels.sum() else NO_LABELS
+    if crowd.kind.name == "number" and crowd.labels.sum():
+        rests_on = _error_said(crowd, found.possible(found.to_come))
+    withheld = CONTRADICTED if contradicted and shown else _why_none(row)
+    if crowd.learner is not None:
+        rests_on += BY_LEARNER.format(**crowd.learner)
+    if crowd.contradiction is not None:
+        why = crowd.contradiction.sentences()
+        withheld, rests_on = why[0], " ".join([*why, BY_KNOWN])
+    return Certificate(
         id, row.seq, found.at, row.tasks, row.budget, row.spent, row.reserved, row.left, crowd.expected.mean, upper,
-        None if upper is None else upper - crowd.expected.mean, outlook.price, None, None,
-        expected_arrivals(row, found.at), (), perf_counter() - begin,
+        None if upper is None else upper - crowd.expected.mean, ceiling=None, slack=None,
+        arrivals=expected_arrivals(row, found.at), more=(), seconds=perf_counter() - begin,
         low=crowd.expected.low,
         high=crowd.expected.high,
-        rests_on=(error or BY_LABELS if crowd.labels.sum() else NO_LABELS)
-        + ("" if crowd.learner is None else BY_LEARNER.format(**crowd.learner)),
+        rests_on=rests_on,
         audit=found.audit,
-        forecast=outlook.mean,
-        forecast_low=outlook.low,
-        forecast_high=outlook.high,
         assumes="" if bound is None else bound.assumes,
-        withheld=CONTRADICTED if contradicted else _why_none(row),
+        withheld=withheld,
         possible=found.supply.of(row.left),
         as_of_labels=row.spent,
         upper_as_of=None if upper is None or bound is None else bound.labels,
         history=(*crowd.history, (row.spent, *crowd.expected[:3])),
-        curve=outlook.curve,
+        **(outlook if shown else {"price": None}),
     )  # fmt: skip
-    if crowd.contradiction is None and crowd.kind.name != "pair":
-        return made
-    made = replace(
-        made, upper=None, upper_as_of=None, gap=None, price=None, forecast=None, forecast_low=None, forecast_high=None,
-        curve=(), withheld=_why_none(row),
-    )  # fmt: skip
-    if crowd.contradiction is None:
-        return made
-    why = crowd.contradiction.sentences()
-    return replace(made, withheld=why[0], rests_on=" ".join([*why, BY_KNOWN]))
 
 
 def most_extra(row: CampaignRow) -> int:
@@ -547,15 +512,16 @@ class Certificates:
         """The last certificate, at once; if it no longer holds, the next one is computed in the background."""
         last, holds = self._check(id)
         row = self._campaign_service.store.row(id)
-        if not holds and row.tasks and not self._has_just_failed(id, row.seq):
-            self._begin(id, False)
+        seq, at = self._failed.get(id, (-1, 0.0))  # nothing may have happened since it could not be computed
+        if not holds and row.tasks and (seq != row.seq or monotonic() - at >= OLDEST_S):
+            self.jobs.submit((id, False), lambda _: self._tried(id, False))
         return last
 
     def soon(self, id: str, wait: bool = False) -> Future[Certificate]:
         """As ``of``, computed in the background: whoever waits may give up, and ask again later."""
         last, holds = self._check(id, wait)
         if last is None or not (holds or (self._lock.locked() and not wait)):
-            return self._begin(id, wait)
+            return self.jobs.submit((id, wait), lambda _: self._tried(id, wait))
         there: Future[Certificate] = Future()
         there.set_result(last)
         return there
@@ -563,9 +529,6 @@ class Certificates:
     def last(self, id: str) -> Certificate | None:
         """The last certificate, whether it holds or not."""
         return self._last.get(id)
-
-    def _begin(self, id: str, wait: bool) -> Future[Certificate]:
-        return self.jobs.submit((id, wait), lambda _: self._tried(id, wait))
 
     def _tried(self, id: str, wait: bool) -> Certificate:
         seq = self._campaign_service.store.row(id).seq
@@ -578,11 +541,6 @@ class Certificates:
                 _log.warning("no certificate for %s", id, exc_info=error)
             self._failed[id] = seq, monotonic()
             raise
-
-    def _has_just_failed(self, id: str, seq: int) -> bool:
-        """Whether it could not be computed a moment ago, and nothing has happened since."""
-        failed, at = self._failed.get(id, (-1, 0.0))
-        return failed == seq and monotonic() - at < OLDEST_S
 
     def _check(self, id: str, wait: bool = False) -> tuple[Certificate | None, bool]:
         """The last certificate and whether it still holds, for somebody who waits for all of it."""
@@ -634,18 +592,18 @@ class CrowdBounds:
 
         Making it takes a small share of the time, whatever the number of labels that come meanwhile.
         """
-        labels, last = found.row.spent, self._last.get(id)
-        same = last is not None and last.terms == found.terms and last.labels <= labels
-        rested = last is None or monotonic() - last.made > PATIENCE * last.seconds
         if not _needs_bound(found.row):
             return None
-        if not (same and last is not None and last.labels == labels):
+        labels, last = found.row.spent, self._last.get(id)
+        if last is not None and (last.terms != found.terms or last.labels > labels):
+            last = None
+        if last is None or last.labels < labels:
             if wait:
-                last, same = self._made(id, found), True
-            elif rested or not same:
+                last = self._made(id, found)
+            elif last is None or monotonic() - last.made > PATIENCE * last.seconds:
                 # One at a time, for all campaigns: others are begun with their next certificate.
                 self._jobs.submit("bound", lambda _: self._made(id, found))
-        return last if same and last is not None and last.upper is not None else None
+        return None if last is None or last.upper is None else last
 
     def knows(self, id: str) -> int:
         """The labels that the last bound knows, -1 without one."""

@@ -22,18 +22,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
-from time import perf_counter
 from typing import Any
 
 import numpy as np
 
 from nextlabel.arrays import Floats
 from nextlabel.errors import InputError
-from nextlabel.kernels.rollout import ProblemArrays
 from nextlabel.model.estimate import Estimate
 from nextlabel.model.problem import PiecewiseRate, Problem
 from nextlabel.model.simplex import deepest
-from nextlabel.model.tasks import Groups, TaskClass, check_groups, whole
+from nextlabel.model.tasks import TaskClass, check_groups, whole
 from nextlabel.policies.base import MOST_IN_FLIGHT, MOST_LABELS, MOST_NODES, ClassView, Policy, Setting
 from nextlabel.policies.lagrangian import Lagrangian
 from nextlabel.policies.registry import make_policy
@@ -53,17 +51,11 @@ class Forecast:
     ``quantiles`` at ``LEVELS`` and ``sample`` show how much campaigns differ; ``now`` is the value of deciding now.
     """
 
-    policy: str
-    tasks: int
     now: float
     mean: float
     half_width: float
     quantiles: Floats
     labels_used: float
-    replications: int
-    seed: int
-    table_seconds: float
-    seconds: float
     sample: Floats = field(repr=False)
 
 
@@ -90,8 +82,6 @@ def forecast(
     stand = check_groups(groups, classes)
     left = whole("labels left", labels_left, 0, "Give the number of labels that may still be given out.")
     count = replications_for(stand.tasks, left) if replications is None else replications
-    count = whole("replications", count, 1, "Give at least one replication.")
-    whole("seed", seed, 0, "Give a whole number from 0.")
     rule = make_policy(policy) if isinstance(policy, str) else policy
     if isinstance(rule, Lagrangian):
         raise InputError(f"policy {rule.name!r} plans from fresh tasks.", "Use index or another rule for a forecast.")
@@ -100,58 +90,28 @@ def forecast(
             f"a forecast takes at most {FEW_CLASSES} classes of tasks, and there are {len(classes)}.",
             "Put tasks with like priors into one class, or ask for the bound alone.",
         )
-    begin = perf_counter()
     if rule.follows_load:
         there = np.bincount(stand.entry, stand.members, minlength=len(classes))
         classes = [replace(c, count=max(int(n), 1)) for c, n in zip(classes, there, strict=True)]
-    setting = _setting(classes, stand, left, arrival_rate, completion_rate, horizon, label_cost)
-    arrays = _arrays(setting, stand, left)
-    tables = make_policy_arrays(setting, rule if left > 0 else Uniform())  # with nothing to give out no rule matters
-    solved = perf_counter()
-    out = Rollout(arrays, tables).play(seed, 0, count)[0][:, 0]
-    sample = (out[:, 0] - label_cost * (out[:, 1] + stand.in_flight)) / stand.tasks
-    estimate = Estimate.of(sample)
-    return Forecast(
-        policy=rule.name,
-        tasks=stand.tasks,
-        now=float(arrays.reward[arrays.root].mean()),
-        mean=estimate.mean,
-        half_width=estimate.half_width,
-        quantiles=np.quantile(sample, LEVELS),
-        labels_used=float(out[:, 1].mean()),
-        replications=count,
-        seed=seed,
-        table_seconds=solved - begin,
-        seconds=perf_counter() - solved,
-        sample=sample,
-    )
-
-
-def _setting(
-    classes: Sequence[TaskClass],
-    stand: Groups,
-    left: int,
-    arrival_rate: float | PiecewiseRate,
-    completion_rate: float,
-    horizon: float,
-    label_cost: float,
-) -> Setting:
-    """The whole campaign as a problem, on lattices that reach below the furthest task."""
+    # The whole campaign as a problem, on lattices that reach below the furthest task.
     answers = classes[0].answers
     labels = stand.levels(answers) + stand.w
-    budget = max(left + int(labels @ stand.members), 1)
+    budget, reach = max(left + int(labels @ stand.members), 1), int(labels.max())
     problem = Problem(tuple(classes), budget, arrival_rate, completion_rate, horizon, label_cost)
-    reach = int(labels.max())
     depth = max(reach, min(reach + min(left, MOST_LABELS), deepest(answers, MOST_NODES)), 1)
     flight = min(depth, max(MOST_IN_FLIGHT, int(stand.w.max()) + 1))
-    return Setting(problem, depth, flight, tuple(ClassView(c, depth, flight) for c in problem.classes))
-
-
-def _arrays(setting: Setting, stand: Groups, left: int) -> ProblemArrays:
-    """The arrays with every task where it stands, with its labels in flight; tasks come class by class."""
-    order = np.argsort(stand.entry, kind="stable")
-    entry, node, w, members = (column[order] for column in stand)
+    setting = Setting(problem, depth, flight, tuple(ClassView(c, depth, flight) for c in problem.classes))
+    # Every task where it stands, with its labels in flight; tasks come class by class.
+    entry, node, w, members = (column[np.argsort(stand.entry, kind="stable")] for column in stand)
     start = np.concatenate([[0], np.cumsum([view.nodes for view in setting.views])[:-1]]).astype(np.int64)
-    root = np.repeat(start[entry] + node, members).astype(np.int64)
-    flight = np.repeat(w, members).astype(np.int64)
-    return make_problem_arrays(setting, True)._replace(root=root, flight=flight, budget=left)
+    arrays = make_problem_arrays(setting, True)._replace(
+        root=np.repeat(start[entry] + node, members).astype(np.int64),
+        flight=np.repeat(w, members).astype(np.int64),
+        budget=left,
+    )
+    tables = make_policy_arrays(setting, rule if left > 0 else Uniform())  # with nothing to give out no rule matters
+    out = Rollout(arrays, tables).play(seed, 0, count)[0][:, 0]
+    sample = (out[:, 0] - label_cost * (out[:, 1] + stand.in_flight)) / stand.tasks
+    estimate, now = Estimate.of(sample), float(arrays.reward[arrays.root].mean())
+    quantiles = np.quantile(sample, LEVELS)
+    return Forecast(now, estimate.mean, estimate.half_width, quantiles, float(out[:, 1].mean()), sample)

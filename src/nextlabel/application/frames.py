@@ -8,7 +8,7 @@ whole numbers are integers, so that they compare with the integers that they cam
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import fields
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
@@ -22,21 +22,9 @@ if TYPE_CHECKING:
 
 MOMENTS = ("started", "submitted")
 
-#: Tasks that are read at once.
-CHUNK = 10_000
-
 PLAIN: Final = (
-    "task",
-    "label",
-    "probability",
-    "labels",
-    "in_flight",
-    "closed",
-    "closed_by",
-    "closed_reason",
-    "control",
-    "source",
-)
+    "task", "label", "probability", "labels", "in_flight", "closed", "closed_by", "closed_reason", "control", "source",
+)  # fmt: skip
 PAYLOAD: Final = "payload"
 
 #: Names with a meaning of their own for readers of results.
@@ -46,18 +34,17 @@ _TAKEN: Final = frozenset((*PLAIN, PAYLOAD, "gold"))
 def results_frame(service: CampaignService, id: str, library: Library) -> Any:
     """A row for each task: the most likely label, its probability, counts, and the columns that the task came with."""
     table = result_table(service, id)
-    return make_frame(table.header, [table.cells(result) for result in service.results(id)], library)
+    return make_frame(table.header, [table.cells(result) for result in service[id].results()], library)
 
 
 def labels_frame(labels: Iterable[GivenLabel], library: Library) -> Any:
     """A row for each answer of a worker."""
     names = [field.name for field in fields(GivenLabel)]
-    return make_frame(names, [[_value(label, name) for name in names] for label in labels], library)
-
-
-def _value(label: GivenLabel, name: str) -> Any:
-    value = getattr(label, name)
-    return datetime.fromisoformat(value) if name in MOMENTS and value is not None else value
+    rows = [[getattr(label, name) for name in names] for label in labels]
+    for row in rows:
+        for place in map(names.index, MOMENTS):
+            row[place] = row[place] and datetime.fromisoformat(row[place])
+    return make_frame(names, rows, library)
 
 
 class ResultTable:
@@ -66,13 +53,19 @@ class ResultTable:
     def __init__(self, answers: Answer, payloads: Iterable[Any]) -> None:
         counts = [f"count_{label}" for label in answers.labels]
         probabilities = [f"p_{label}" for label in answers.labels] or ["low", "high"]
-        self._originals, plain_payloads = _payload_columns(payloads)
+        columns: dict[str, None] = {}
+        self._plain = False
+        for payload in payloads:
+            if isinstance(payload, dict):
+                columns.update(dict.fromkeys(payload))
+            else:
+                self._plain = True
+        self._originals = list(columns)
         taken = {*_TAKEN, *counts, *probabilities}
         names = [f"original_{name}" if name in taken else name for name in self._originals]
         #: The columns that tasks came with.
-        self.names = [*names, *([PAYLOAD] if plain_payloads else [])]
+        self.names = [*names, *([PAYLOAD] if self._plain else [])]
         self.header = [*PLAIN, *counts, *probabilities, *self.names]
-        self._plain = plain_payloads
 
     def cells(self, result: Result) -> list[Any]:
         """One row."""
@@ -90,20 +83,8 @@ class ResultTable:
 
 def result_table(service: CampaignService, id: str) -> ResultTable:
     """The columns of a campaign's results."""
-    payloads = (task.payload for tasks in service.task_chunks(id, CHUNK) for task in tasks)
+    payloads = (task.payload for tasks in service.task_chunks(id) for task in tasks)
     return ResultTable(service.store.row(id).config.answer_type, payloads)
-
-
-def _payload_columns(payloads: Iterable[Any]) -> tuple[Sequence[str], bool]:
-    """All columns that tasks have, and whether some have a payload without columns."""
-    names: dict[str, None] = {}
-    plain = False
-    for payload in payloads:
-        if isinstance(payload, dict):
-            names.update(dict.fromkeys(payload))
-        else:
-            plain = True
-    return list(names), plain
 
 
 def _cell(value: Any) -> Any:

@@ -181,8 +181,8 @@ class Imports:
                     progress(row, 0)
             will_rank(config, ranked, len(intake.classes))
             row.added, row.known, row.alike, row.digest = intake.added, intake.known, intake.alike, intake.digest
-        row.priors, row.state = json.dumps(priors), "publishing"
-        self._patiently(lambda: self._store.imports.save(row))
+        row.priors = json.dumps(priors)
+        self._save(row, "publishing")
 
     def _publish(self, row: ImportRow, progress: Progress | None) -> Added:
         """Bring tasks that were set aside into the log, and publish them; carries on wherever it was left."""
@@ -192,7 +192,9 @@ class Imports:
             self._go_on()
             campaign = self._store.row(row.campaign)
             hidden = campaign.rules.hidden
-            if campaign.tasks == row.first and hidden < row.added:
+            if campaign.tasks != row.first:
+                self._save(row, "done")
+            elif hidden < row.added:
                 self._patiently(partial(self._publish_chunk, row, hidden))
                 published += 1
                 if published % CLEARED == 0:
@@ -200,12 +202,13 @@ class Imports:
                 self._beat(row)
                 if progress is not None:
                     progress(row, hidden)
-                continue
-            if campaign.tasks == row.first:
-                self._wait_for_tables(row, tables)
+            else:
+                end = time.monotonic() + TABLES_S  # so that no worker has to wait for the tables of new priors
+                while tables is not None and not tables.done() and time.monotonic() < end:
+                    self._go_on()
+                    time.sleep(0.05)
                 self._patiently(lambda: self._publish_all(row))
-            row.state, row.beat_at = "done", self._store.clock()
-            self._patiently(lambda: self._store.imports.save(row))
+                self._save(row, "done")
         self._clear(row)
         return Added(row.added, row.known, self._store.row(row.campaign).tasks, row.alike)
 
@@ -259,18 +262,10 @@ class Imports:
             return None
         return self._tables.prepare(campaign.config, classes, campaign.rho)
 
-    def _wait_for_tables(self, row: ImportRow, tables: Future[PolicyTables] | None) -> None:
-        """Give the tables of new priors some time, so that no worker has to wait for them."""
-        end = time.monotonic() + TABLES_S
-        while tables is not None and not tables.done() and time.monotonic() < end:
-            self._go_on()
-            self._beat(row)
-            time.sleep(0.05)
-
     def _repeated(self, row: ImportRow, tasks: Iterable[NewTask], before: BatchRow, there: int) -> Added:
         check_repeated(str(row.batch), tasks, before)
-        row.state, row.known, row.beat_at = "done", before.tasks, self._store.clock()
-        self._store.imports.save(row)
+        row.known = before.tasks
+        self._save(row, "done")
         return Added(0, before.tasks, there)
 
     @contextmanager
@@ -290,8 +285,8 @@ class Imports:
             _OWN.discard(row.id)
 
     def _fail(self, row: ImportRow, why: str) -> None:
-        row.state, row.error, row.beat_at = "failed", why, self._store.clock()
-        self._store.imports.save(row)
+        row.error = why
+        self._save(row, "failed")
         self._clear(row)
 
     def _clear(self, row: ImportRow) -> None:
@@ -301,10 +296,12 @@ class Imports:
 
     def _beat(self, row: ImportRow) -> None:
         """A sign of life, once a second."""
-        now = self._store.clock()
-        if now > row.beat_at + BEAT_S:
-            row.beat_at = now
-            self._patiently(lambda: self._store.imports.save(row))
+        if self._store.clock() > row.beat_at + BEAT_S:
+            self._save(row, row.state)
+
+    def _save(self, row: ImportRow, state: ImportState) -> None:
+        row.state, row.beat_at = state, self._store.clock()
+        self._patiently(lambda: self._store.imports.save(row))
 
     def _go_on(self) -> None:
         if self._stopping.is_set():

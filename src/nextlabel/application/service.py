@@ -1,4 +1,14 @@
-"""All commands on all campaigns of one store: what a program, the command line and the service have in common."""
+"""Campaigns inside a program: ``CampaignService`` has those of one store, ``Campaign`` is one of them.
+
+The rules are the same as over HTTP, without a server:
+
+>>> import nextlabel as nl
+>>> campaign = nl.Campaign.create("memory:", tasks=["is a whale a fish?", "is a bat a bird?"], budget=4)
+>>> lease = campaign.ask(worker="ann")
+>>> if lease:
+...     campaign.tell(lease, label=1).status
+'labelled'
+"""
 
 from __future__ import annotations
 
@@ -10,23 +20,35 @@ from dataclasses import asdict, replace
 from functools import partial
 from hashlib import sha256
 from itertools import chain
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar, Unpack
 
 from nextlabel.application.certificate import Certificate, Certificates
 from nextlabel.application.deletions import Deletions
-from nextlabel.application.guarantees import Guarantees
-from nextlabel.application.imports import Imports, Progress
+from nextlabel.application.frames import labels_frame, results_frame
+from nextlabel.application.guarantees import (
+    GuaranteeStatus,
+    final_answers,
+    guarantee_record,
+    guarantee_status,
+    live_guarantee,
+)
+from nextlabel.application.imports import Imports, ImportStatus, Progress, imports_of
 from nextlabel.application.predictions import add_predictions
 from nextlabel.application.refits import BackgroundRefits
+from nextlabel.application.status import CampaignStatus, status_of
 from nextlabel.application.table_cache import TableCache, crowd_compiled
 from nextlabel.application.visits import PlatformVisits
-from nextlabel.application.worker_reports import WorkerReports
+from nextlabel.application.webhooks import Webhooks
+from nextlabel.application.worker_reports import WorkerReport, WorkerReports, report_of
+from nextlabel.campaign import guarantee as live
+from nextlabel.campaign import known_answers
 from nextlabel.campaign.commands import Commands, accept_time, check_deadline, checked_worker, known_worker
 from nextlabel.campaign.crowd_model import CrowdSnapshot
+from nextlabel.campaign.declaration import ChangeOptions, SettingOptions, spells_settings
+from nextlabel.campaign.events import Event
 from nextlabel.campaign.external_answers import Skipped, follow_answer
 from nextlabel.campaign.intake import add_tasks
-from nextlabel.campaign.known_answers import adjudicate, answer_audit, draw_audit, set_gold, undo_adjudication
-from nextlabel.campaign.new_tasks import NewTask, paired, read_tasks
+from nextlabel.campaign.new_tasks import NewTask, paired, read_tasks, row_tables, task_tables
 from nextlabel.campaign.policy_tables import load_of
 from nextlabel.campaign.profiles import (
     KNOWN,
@@ -49,6 +71,7 @@ from nextlabel.campaign.replies import (
     Lease,
     NoTask,
     Receipt,
+    lease_id_of,
 )
 from nextlabel.campaign.results import GivenLabel, Result, given_labels, results_of
 from nextlabel.campaign.rows import (
@@ -65,19 +88,24 @@ from nextlabel.campaign.rows import (
 )
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.states import Standing
+from nextlabel.campaign.webhooks import Webhook
 from nextlabel.campaign.worker_commands import LabelStep, drop_labels, erase_worker, restore_labels, set_standing
 from nextlabel.errors import BusyError, ConflictError, GoneError, NotFoundError, TablesPendingError
 from nextlabel.files.features import read_features
+from nextlabel.files.frames import Library
 from nextlabel.model.prior import Prior
 from nextlabel.policies.allocation import Group
+from nextlabel.prose import without_passwords
 from nextlabel.store.records import kept_name
-from nextlabel.store.sql import SqlStore
+from nextlabel.store.sql import SqlStore, open_store
 from nextlabel.store.verify import Verification, verify
 
 T = TypeVar("T")
 
 #: Rows that are read at once, and bytes of their payloads.
 CHUNK, CHUNK_BYTES = 10_000, 16 << 20
+#: Events that are read at once.
+PAGE = 1_000
 
 #: Tasks whose leases are read at once.
 TASKS_WITH_LEASES = 1_000
@@ -99,8 +127,7 @@ class CampaignService:
     def __init__(self, store: SqlStore, clock: Clock | None = None, table_cache: TableCache | None = None) -> None:
         self.store, self.clock = store, clock if clock is not None else store.clock
         self.table_cache = table_cache if table_cache is not None else TableCache(store)
-        self.audits, self.certificates = Audits(self), Certificates(self)
-        self.guarantees = Guarantees(self)
+        self.certificates = Certificates(self)
         self.worker_reports = WorkerReports(self)
         self.visits = PlatformVisits(self)
         self.imports = Imports(store, self.table_cache, self.clock)
@@ -115,21 +142,21 @@ class CampaignService:
         owner: str = "",
     ) -> CampaignRow:
         """A new campaign with its first tasks, or nothing; the same id with the same settings is the same campaign."""
-        return self.create_with(config, id, read_tasks(config, tasks), progress, owner)[0]
+        return self.create_with(config, id, tasks, progress, owner)[0]
 
     def create_with(
         self,
         config: CampaignSettings,
         id: str | None,
-        tasks: Iterable[NewTask],
+        tasks: Iterable[Any],
         progress: Progress | None = None,
         owner: str = "",
     ) -> tuple[CampaignRow, Added]:
-        """The same, with tasks that have been checked; and what became of them."""
+        """The same, and what became of the tasks."""
         name = new_campaign_id() if id is None else checked_campaign_id(id)
         if config.deadline is not None and not (id is not None and self._has_campaign(name)):
             check_deadline(config.deadline, self.clock())
-        some, more = _first_tasks(paired(config, tasks, ()))
+        some, more = _first_tasks(paired(config, read_tasks(config, tasks), ()))
         if owner and not self.store.access.claim(name, owner):
             raise ConflictError(f"there is a campaign {name!r} already.", "Choose another id.")
         try:
@@ -186,6 +213,10 @@ class CampaignService:
         table = profiles_from_rows(rows, config.labels)
         return self.run(id, lambda commands: add_known(commands.state, table))
 
+    def __getitem__(self, id: str) -> Campaign:
+        """The campaign with this id, or the one that the lease with this id is of."""
+        return Campaign(self, campaign_of(id))
+
     def _has_campaign(self, id: str) -> bool:
         try:
             self.store.row(id)
@@ -211,55 +242,12 @@ class CampaignService:
     def add_tasks(
         self, id: str, tasks: Iterable[Any], batch: str | None = None, progress: Progress | None = None
     ) -> Added:
-        """Tasks as tables (``campaign.new_tasks``), all of them or none; others are not kept waiting by many."""
-        return self.add_checked(id, read_tasks(self.store.row(id).config, tasks), batch, progress)
-
-    def add_checked(
-        self, id: str, tasks: Iterable[NewTask], batch: str | None = None, progress: Progress | None = None
-    ) -> Added:
-        """The same, with tasks that have been checked."""
-        there = (task.payload for tasks in self.task_chunks(id, CHUNK) for task in tasks)
-        some, more = _first_tasks(paired(self.store.row(id).config, tasks, there))
+        """Tasks as tables (``campaign.new_tasks``), or checked ones, all or none; many keep nobody else waiting."""
+        there, config = (task.payload for tasks in self.task_chunks(id) for task in tasks), self.store.row(id).config
+        some, more = _first_tasks(paired(config, read_tasks(config, tasks), there))
         added = self._add(id, some, more, batch, progress)
         self.warm(id)
         return added
-
-    def add_predictions(
-        self,
-        id: str,
-        model: str,
-        rows: Iterable[Any],
-        cost: float = 0.0,
-        task_column: str | None = None,
-        progress: Callable[[float], None] | None = None,
-    ) -> AddedPredictions:
-        """What a model predicts, as the labels of worker ``model:NAME`` (``campaign.predictions``)."""
-        return add_predictions(self, id, model, rows, cost, task_column, progress)
-
-    def add_features(self, id: str, features: Any, replace: bool = False) -> AddedFeatures:
-        """Features of items, present or to come, beside those that are there; with ``replace`` in their place."""
-        row = self.store.row(id)
-        if not row.config.learns_from_features:
-            noun = row.config.answer_type.noun
-            what = f"asks for {noun}" if noun else f"has the policy {row.config.policy!r}"
-            raise ConflictError(
-                f"campaign {id!r} {what}, which does not learn from features.",
-                "Use a campaign for labels or ratings with the policy crowd, which is the default.",
-            )
-        keys = [task.key for tasks in self.task_chunks(id, CHUNK) for task in tasks]
-        read = read_features(features, keys)
-        while True:
-            before, all_of_them = self.store.row(id).rules.features, read
-            old = self.store.get(kept_name(id, f"features-{before}")) if before and not replace else None
-            if old is not None:
-                all_of_them = read.then(read_features(old))
-            data = all_of_them.dump()
-            added = AddedFeatures(
-                len(read), int((read.rows_of(keys) >= 0).sum()), read.numbers.shape[1], len(read.texts),
-                sha256(data).hexdigest()[:32],
-            )  # fmt: skip
-            if self.run(id, partial(_keep_features, before=before, added=added, data=data)):
-                return added
 
     def _add(
         self,
@@ -277,52 +265,6 @@ class CampaignService:
             if not self.imports.recover(id):  # else the import that was in the way had lost its process
                 raise
             return self._add(id, some, more, batch, progress)
-
-    def ask(self, id: str, worker: str) -> Lease | NoTask:
-        """A task for a worker."""
-        return self.run(id, lambda commands: commands.ask(worker))
-
-    def tell(self, lease: str, label: object, worker: str | None = None, comment: str | None = None) -> Receipt:
-        """A worker's answer, perhaps with a comment."""
-        return self.run(campaign_of(lease), lambda commands: commands.tell(lease, label, worker, comment))
-
-    def release(self, lease: str, worker: str | None = None, comment: str | None = None) -> Receipt:
-        """A worker passes a task on, perhaps with a comment."""
-        return self.run(campaign_of(lease), lambda commands: commands.release(lease, worker, comment))
-
-    def renew(self, lease: str, worker: str | None = None) -> Receipt:
-        """A worker needs more time."""
-        return self.run(campaign_of(lease), lambda commands: commands.renew(lease, worker))
-
-    def undo(self, lease: str, worker: str | None = None) -> Receipt:
-        """A worker takes an answer back."""
-        return self.run(campaign_of(lease), lambda commands: commands.undo(lease, worker))
-
-    def order(self, id: str) -> dict[str, Any]:
-        """The items of a campaign for pairs, the best first, and the share of pairs expected in the wrong order."""
-        if self.store.row(id).config.answer != "pair":
-            raise ConflictError(f"campaign {id!r} does not compare items.", "Ask for its results.")
-        pairs = self.run(id, lambda commands: commands.crowd_snapshot()).pairs
-        return {} if pairs is None else {"items": list(pairs.tasks()), "discordant": pairs.discordant()}
-
-    def set_answer(self, id: str, worker: str, task: str, answer: object | Skipped | None) -> Receipt | None:
-        """Follow what another tool says a worker answered (``campaign.external_answers``)."""
-        return self.run(id, lambda commands: follow_answer(commands, task, worker, answer))
-
-    def pause(self, id: str) -> CampaignRow:
-        """No new leases."""
-        self.run(id, Commands.pause)
-        return self.store.row(id)
-
-    def resume(self, id: str) -> CampaignRow:
-        """New leases again."""
-        self.run(id, Commands.resume)
-        return self.store.row(id)
-
-    def change(self, id: str, values: Mapping[str, Any]) -> CampaignRow:
-        """Other values of settings that may change (``campaign.settings``)."""
-        self.run(id, lambda commands: commands.change(**values))
-        return self.store.row(id)
 
     def delete(self, id: str, progress: Callable[[float], None] | None = None) -> int:
         """Delete a campaign with its tasks, labels, log and links, for good; returns how many rows were removed."""
@@ -363,102 +305,32 @@ class CampaignService:
         self.store.forget_pages()
         return row
 
-    def drop_labels(self, id: str, worker: str, reason: object = "") -> ChangedLabels:
-        """Leave the labels of a worker out of the results; they stay spent."""
-        return self._in_steps(id, lambda commands, after: drop_labels(commands, worker, reason, after))
-
-    def restore_labels(self, id: str, worker: str) -> ChangedLabels:
-        """Take labels of a worker in again where their tasks have room for them."""
-        return self._in_steps(id, lambda commands, after: restore_labels(commands, worker, after))
-
-    def _in_steps(self, id: str, step: Callable[[Commands, int], LabelStep]) -> ChangedLabels:
-        """Steps of some hundred labels, with as much time between them for others; one may be repeated."""
-        changed = left = 0
-        after: int | None = 0
-        while after is not None:
-            begun, start = time.monotonic(), after
-            done = self.run(id, lambda commands: step(commands, start))  # noqa: B023
-            changed, left, after = changed + done.changed, left + done.left, done.after
-            if after is not None:
-                time.sleep(time.monotonic() - begun)
-        return ChangedLabels(changed, left)
-
-    def set_gold(self, id: str, answers: Mapping[str, object]) -> int:
-        """Make tasks control questions by their known answers; returns how many are new or corrected."""
-        return self.run(id, lambda commands: set_gold(commands, answers))
-
-    def adjudicate(self, id: str, answers: Mapping[str, object]) -> int:
-        """Set the answers of tasks, which are final; returns how many are new or corrected."""
-        return self.run(id, lambda commands: adjudicate(commands, answers))
-
-    def undo_adjudication(self, id: str, tasks: Sequence[str]) -> int:
-        """Let the labels decide about tasks again; returns about how many."""
-        return self.run(id, lambda commands: undo_adjudication(commands, tasks))
-
-    def accept_clock(self, id: str) -> bool:
-        """Go on by the clock although it is far from the campaign's last event; False if it is not."""
-        with self.store.transaction(id) as state:
-            return accept_time(state, self.table_cache, self.clock())
-
-    def results(self, id: str) -> Iterator[Result]:
-        """Every task with what is known of it, in the order in which they came."""
-        row, classes = self.store.row(id), self.store.classes(id)
-        final = self.guarantees.final(row)
-        for tasks in self.task_chunks(id, CHUNK):
-            crowd = self.crowd(row)
-            yield from results_of(row, classes, tasks, None if crowd is None else crowd.beliefs, final)
-
-    def labels(self, id: str, unanswered: bool = False, dropped: bool = False) -> Iterator[GivenLabel]:
-        """Every worker's answer, task by task; with ``unanswered`` also leases without one, with ``dropped`` all."""
-        row = self.store.row(id)
-        answers, models = row.config.answer_type, row.rules.dropped_models
-        for tasks in self.task_chunks(id, TASKS_WITH_LEASES):
-            leases = self.store.leases(id, [task.number for task in tasks])
-            yield from given_labels(answers, tasks, leases, unanswered, dropped, models)
-
-    def task_chunks(self, id: str, many: int) -> Iterator[list[TaskRow]]:
+    def task_chunks(self, id: str, many: int = CHUNK) -> Iterator[list[TaskRow]]:
         """All tasks, so many at a time."""
         after = -1
         while tasks := self.store.tasks(id, after, many, CHUNK_BYTES):
             yield tasks
             after = tasks[-1].number
 
+    def keys(self, id: str) -> list[str]:
+        """The ids of all tasks in their order."""
+        return [task.key for tasks in self.task_chunks(id) for task in tasks]
+
     def results_of(
         self, row: CampaignRow, classes: Sequence[Prior], tasks: Sequence[TaskRow], patience_s: float | None = None
     ) -> list[Result]:
         """What is known of some tasks."""
         crowd = self.crowd(row, patience_s)
-        final = self.guarantees.final(row)
+        final = final_answers(self, row)
         return results_of(row, classes, tasks, None if crowd is None else crowd.beliefs, final)
 
     def groups(self, id: str) -> dict[Group, int]:
         """How many tasks but controls are in each state that has any."""
         return self.run(id, lambda commands: dict(commands.state.groups()))
 
-    def audit_items(self, id: str, answers: Mapping[int, int | None]) -> list[AuditItem]:
-        """Tasks by number that an expert is asked about, with the answers so far, as they are shown."""
-        name, tasks = self.store.row(id).config.answer_type.name_of, self.store.tasks_by_number(id, answers)
-        return [
-            AuditItem(tasks[task].key, None if said is None else name(said), tasks[task].payload)
-            for task, said in answers.items()
-        ]
-
     def crowd(self, row: CampaignRow, patience_s: float | None = None) -> CrowdSnapshot | None:
         """What is believed of tasks and workers, None if the campaign's policy does not tell workers apart."""
         return self.run(row.id, Commands.crowd_snapshot, patience_s) if row.config.knows_workers else None
-
-    def certificate(self, id: str, wait: bool = False) -> Certificate:
-        """What the campaign is worth now, and what can come of the labels left; all of it if you ``wait``."""
-        return self.certificates.of(id, wait)
-
-    def verify(self, id: str, repair: bool = False, progress: Callable[[float], None] | None = None) -> Verification:
-        """Hold everything but the events against them while the campaign goes on; ``repair`` writes what differs."""
-        return verify(self.store, id, repair, progress)
-
-    def rebuild(self, id: str, progress: Callable[[float], None] | None = None) -> CampaignRow:
-        """Make everything but the events follow from them again."""
-        self.verify(id, True, progress)
-        return self.store.row(id)
 
     def refit_in_background(self) -> None:
         """From now on nobody waits while workers and tasks of a campaign are learnt anew (policy ``crowd``)."""
@@ -479,6 +351,369 @@ class CampaignService:
         """Give back what is held open."""
         self.table_cache.close()
         self.store.close()
+
+
+class Campaign:
+    """A campaign in the store at an address (``store.engine``); several programs and services may use it at once."""
+
+    def __init__(self, campaign_service: CampaignService, id: str) -> None:
+        self._service, self.id = campaign_service, id
+
+    @classmethod
+    @spells_settings()
+    def create(
+        cls,
+        url: str,
+        tasks: Any = (),
+        *,
+        id: str | None = None,
+        clock: Clock | None = None,
+        score_column: str | None = None,
+        **settings: Unpack[SettingOptions],
+    ) -> Self:
+        """Create a campaign; ``budget`` is required, the other settings have defaults (``campaign.declaration``).
+
+        ``tasks`` are texts, tables with the keys of ``campaign.new_tasks``, or a data frame with one row per task;
+        its column ``score_column`` has a model's scores to start from.
+        """
+        service = CampaignService(open_store(url), clock)
+        try:
+            return cls(
+                service, service.create(CampaignSettings.from_dict(settings), id, task_tables(tasks, score_column)).id
+            )
+        except BaseException:
+            service.close()
+            raise
+
+    @classmethod
+    def open(cls, url: str, id: str | None = None, *, clock: Clock | None = None) -> Self:
+        """Open a campaign that exists; without ``id``, the only one."""
+        service = CampaignService(open_store(url, create=False), clock)
+        try:
+            if id is None:
+                there = service.store.campaigns()
+                if len(there) != 1:
+                    raise NotFoundError(
+                        f"there are {len(there)} campaigns at {without_passwords(url)}.",
+                        f"Name one of {', '.join(row.id for row in there)}." if there else "Create one first.",
+                    )
+                id = there[0].id
+            service.store.row(id)
+        except BaseException:
+            service.close()
+            raise
+        return cls(service, id)
+
+    def add_tasks(self, tasks: Any, *, score_column: str | None = None, key: str = "") -> Added:
+        """Add tasks, all of them or none; tasks that were added under the same ``key`` are not added again."""
+        return self._service.add_tasks(self.id, task_tables(tasks, score_column), key or None)
+
+    def add_predictions(self, model: str, predictions: Any, *, cost: float = 0.0) -> AddedPredictions:
+        """Add what a model predicts as labels of worker ``model:NAME``: tables with task and label or probabilities.
+
+        ``cost`` is what one prediction costs in labels of the budget.
+        """
+        return add_predictions(self._service, self.id, model, row_tables(predictions), cost)
+
+    def add_features(self, features: Any, *, replace: bool = False) -> AddedFeatures:
+        """Add what is known of items beside their labels, in a form of ``files.features``: labels then teach more.
+
+        Items may come later than their features, and some may have none. An item's features may be given anew; all
+        have the same columns, unless ``replace`` takes away those that are there.
+        """
+        row = self._row()
+        if not row.config.learns_from_features:
+            noun = row.config.answer_type.noun
+            what = f"asks for {noun}" if noun else f"has the policy {row.config.policy!r}"
+            raise ConflictError(
+                f"campaign {self.id!r} {what}, which does not learn from features.",
+                "Use a campaign for labels or ratings with the policy crowd, which is the default.",
+            )
+        keys = self._service.keys(self.id)
+        read = read_features(features, keys)
+        while True:
+            before, all_of_them = self._row().rules.features, read
+            old = self._service.store.get(kept_name(self.id, f"features-{before}")) if before and not replace else None
+            if old is not None:
+                all_of_them = read.then(read_features(old))
+            data = all_of_them.dump()
+            added = AddedFeatures(
+                len(read), int((read.rows_of(keys) >= 0).sum()), read.numbers.shape[1], len(read.texts),
+                sha256(data).hexdigest()[:32],
+            )  # fmt: skip
+            if self._run(partial(_keep_features, before=before, added=added, data=data)):
+                return added
+
+    def imports(self) -> list[ImportStatus]:
+        """The last imports of many tasks, and how far each has got."""
+        self._row()  # a campaign that is not there has none
+        return imports_of(self._service.store, self.id)
+
+    def ask(self, worker: str) -> Lease | NoTask:
+        """A task for the worker, or the reason why there is none; ``if lease:`` tells them apart."""
+        return self._run(lambda commands: commands.ask(worker))
+
+    def tell(self, lease: Lease | str, label: object, comment: str | None = None) -> Receipt:
+        """Record the worker's answer to a lease, and a comment on the task if there is one."""
+        return self._on_lease(lease, lambda commands, id: commands.tell(id, label, comment=comment))
+
+    def release(self, lease: Lease | str, comment: str | None = None) -> Receipt:
+        """The worker passes the task on, perhaps with a comment; it does not come back to the same worker."""
+        return self._on_lease(lease, lambda commands, id: commands.release(id, comment=comment))
+
+    def renew(self, lease: Lease | str) -> Receipt:
+        """Give the worker more time."""
+        return self._on_lease(lease, Commands.renew)
+
+    def undo(self, lease: Lease | str) -> Receipt:
+        """Take the worker's answer back."""
+        return self._on_lease(lease, Commands.undo)
+
+    def set_answer(self, worker: str, task: str, answer: object | Skipped | None) -> Receipt | None:
+        """Make a worker's answer to a task what another tool says it is, with or without a lease.
+
+        ``None``: the tool has no answer (any more); ``Skipped()``: the worker passed the task on.
+        """
+        return self._run(lambda commands: follow_answer(commands, task, worker, answer))
+
+    def pause(self) -> CampaignStatus:
+        """Hand out no tasks until ``resume``."""
+        self._run(Commands.pause)
+        return self.status()
+
+    def resume(self) -> CampaignStatus:
+        """Hand out tasks again."""
+        self._run(Commands.resume)
+        return self.status()
+
+    @spells_settings(changing=True)
+    def change(self, **values: Unpack[ChangeOptions]) -> CampaignStatus:
+        """Change settings that may change (``campaign.declaration``); None removes those that need not be there."""
+        self._run(lambda commands: commands.change(**values))
+        return self.status()
+
+    def delete(self) -> None:
+        """Delete the campaign with its tasks, labels, log and links, for good; its id is not given out again."""
+        self._service.delete(self.id)
+
+    def workers(self) -> list[WorkerReport]:
+        """What each worker did, is owed and is worth, those with the most labels first."""
+        return self._service.worker_reports.of(self.id)
+
+    def agreement(self) -> dict[str, Any]:
+        """Krippendorff's alpha, Fleiss' and Cohen's kappa of the labels that count, with 95% intervals."""
+        found = self._service.worker_reports.learnt(self.id).agreement
+        return {} if found is None else found.as_dict()
+
+    def order(self) -> dict[str, Any]:
+        """The ``items`` of a campaign for pairs, the best first: item, rank, score, its sd, comparisons."""
+        if self._row().config.answer != "pair":
+            raise ConflictError(f"campaign {self.id!r} does not compare items.", "Ask for its results.")
+        pairs = self._run(Commands.crowd_snapshot).pairs
+        return {} if pairs is None else {"items": list(pairs.tasks()), "discordant": pairs.discordant()}
+
+    def pause_worker(self, worker: str, reason: str = "") -> WorkerReport:
+        """Give this worker no new task until ``restore_worker``; an item that they hold is theirs to finish."""
+        return self._standing(worker, "paused", reason)
+
+    def block_worker(self, worker: str, reason: str = "") -> WorkerReport:
+        """Give this worker no task, take back what they hold, and count no answer that still comes."""
+        return self._standing(worker, "blocked", reason)
+
+    def restore_worker(self, worker: str) -> WorkerReport:
+        """Give a worker who was paused or blocked tasks again."""
+        return self._standing(worker, "active")
+
+    def _standing(self, worker: str, standing: Standing, reason: str = "") -> WorkerReport:
+        row = self._service.set_standing(self.id, worker, standing, reason)
+        return report_of(row, self._row().config.pay_per_label)
+
+    def erase_worker(self, worker: str) -> WorkerReport:
+        """Erase a person's name, comments, visits and links for good; their labels stay, under the name returned."""
+        return report_of(self._service.erase_worker(self.id, worker), self._row().config.pay_per_label)
+
+    def worker_record(self, worker: str) -> dict[str, Any]:
+        """All that is kept about a person in this campaign: tallies, visits, and every label with its comment."""
+        return self._service.worker_reports.record(self.id, worker)
+
+    def drop_labels(self, worker: str, reason: str = "") -> ChangedLabels:
+        """Leave the labels of a worker out of the results; they stay spent, and their tasks may get others."""
+        return self._in_steps(lambda commands, after: drop_labels(commands, worker, reason, after))
+
+    def restore_labels(self, worker: str) -> ChangedLabels:
+        """Take dropped labels in again, where their tasks have room for them."""
+        return self._in_steps(lambda commands, after: restore_labels(commands, worker, after))
+
+    def set_gold(self, answers: Mapping[str, object]) -> int:
+        """Known answers by the ids of tasks, which are control questions from now on; how many are new or corrected."""
+        return self._run(lambda commands: known_answers.set_gold(commands, answers))
+
+    def adjudicate(self, answers: Mapping[str, object]) -> int:
+        """Set the answers of tasks by their ids: final, known to the model, marked in the results; how many are new."""
+        return self._run(lambda commands: known_answers.adjudicate(commands, answers))
+
+    def undo_adjudication(self, tasks: Sequence[str]) -> int:
+        """Let the labels decide about tasks again."""
+        return self._run(lambda commands: known_answers.undo_adjudication(commands, tasks))
+
+    def freeze(self, audits: int | Sequence[int] | None = None, of: str | None = None) -> GuaranteeStatus:
+        """Freeze the labels and draw items for an expert, for at most ``at_most_wrong`` wrong labels.
+
+        Several growing numbers of ``audits`` plan several looks; ``of`` limits the statement to items with that label.
+        """
+        keys = self._service.keys(self.id)
+        self._run(lambda commands: live.freeze(commands, keys, audits, of))
+        return self.guarantee()
+
+    def next_look(self) -> GuaranteeStatus:
+        """Draw the items of the next look, if several were planned."""
+        keys = self._service.keys(self.id)
+        self._run(lambda commands: live.next_look(commands, keys))
+        return self.guarantee()
+
+    def guarantee(self) -> GuaranteeStatus:
+        """How far the guarantee is, and its sentence."""
+        return guarantee_status(self._service, self._row())
+
+    def guarantee_items(self) -> list[AuditItem]:
+        """The items that the expert was asked for so far, with the answers."""
+        found = live_guarantee(self._service, self._row())
+        return [] if found is None else self._items({one: found.answers.get(one) for one in found.queue})
+
+    def answer_guarantee(self, answers: Mapping[str, object]) -> int:
+        """The expert's answers by the ids of the items that are asked for."""
+        keys = self._service.keys(self.id)
+        return self._run(lambda commands: live.answer(commands, keys, answers))
+
+    def reopen_labels(self) -> GuaranteeStatus:
+        """Let labels decide again, which voids the certificate."""
+        self._run(live.reopen)
+        return self.guarantee()
+
+    def guarantee_record(self) -> dict[str, Any]:
+        """Frozen labels, draw and answers, with which anybody can check the certificate."""
+        return guarantee_record(self._service, self.id).record()
+
+    def draw_audit(self, items: int, seed: int = 0) -> list[AuditItem]:
+        """Draw tasks at random for an expert; all that are drawn so far."""
+        self._run(lambda commands: known_answers.draw_audit(commands, items, seed))
+        return self.audit_items()
+
+    def answer_audit(self, answers: Mapping[str, object]) -> int:
+        """The expert's answers by the ids of drawn tasks; the certificate follows them."""
+        return self._run(lambda commands: known_answers.answer_audit(commands, answers))
+
+    def audit_items(self) -> list[AuditItem]:
+        """The tasks that were drawn for an audit, with the answers so far."""
+        drawn = self._row().rules.audit
+        return self._items({task: None if said == NOT_ANSWERED else said for task, said in drawn})
+
+    def accept_clock(self) -> bool:
+        """Accept the clock's time although it is far from the last event (``ClockError``); False if it is not."""
+        with self._service.store.transaction(self.id) as state:
+            return accept_time(state, self._service.table_cache, self._service.clock())
+
+    def status(self) -> CampaignStatus:
+        """State, settings and counters."""
+        return status_of(self._row())
+
+    def results(self) -> Iterator[Result]:
+        """Every task with its most likely label."""
+        row, classes = self._row(), self._service.store.classes(self.id)
+        final = final_answers(self._service, row)
+        for tasks in self._service.task_chunks(self.id):
+            crowd = self._service.crowd(row)
+            yield from results_of(row, classes, tasks, None if crowd is None else crowd.beliefs, final)
+
+    def labels(self, *, unanswered: bool = False, dropped: bool = False) -> Iterator[GivenLabel]:
+        """Every worker's answer, one by one; also leases without one, and labels that were dropped, if asked for."""
+        row, store = self._row(), self._service.store
+        answers, models = row.config.answer_type, row.rules.dropped_models
+        for tasks in self._service.task_chunks(self.id, TASKS_WITH_LEASES):
+            leases = store.leases(self.id, [task.number for task in tasks])
+            yield from given_labels(answers, tasks, leases, unanswered, dropped, models)
+
+    def results_frame(self, library: Library = "pandas") -> Any:
+        """The results as a data frame of pandas or Polars, with the columns that the tasks came with."""
+        return results_frame(self._service, self.id, library)
+
+    def labels_frame(self, library: Library = "pandas", *, unanswered: bool = False, dropped: bool = False) -> Any:
+        """The labels as a data frame in crowd-kit's columns (``task``, ``worker``, ``label``) and ours after them."""
+        return labels_frame(self.labels(unanswered=unanswered, dropped=dropped), library)
+
+    def events(self, after: int = 0) -> Iterator[Event]:
+        """The log, from the event after number ``after`` on."""
+        while page := self._service.store.events(self.id, after, PAGE):
+            yield from page
+            after = page[-1].seq
+
+    def certificate(self, *, wait: bool = False) -> Certificate:
+        """Expected accuracy now, forecast, and the most that any policy can be expected to reach.
+
+        The last one is worked out in the background; with ``wait`` all is by the labels that are there now.
+        """
+        return self._service.certificates.of(self.id, wait)
+
+    def webhooks(self) -> list[Webhook]:
+        """The addresses that are told what happens, and how far each has got."""
+        return Webhooks(self._service.store).of(self.id)
+
+    def enable_webhook(self, id: str) -> Webhook:
+        """Go on with a webhook that was disabled, or try one that fails at once; it is told all that it has missed."""
+        return Webhooks(self._service.store).enable(self.id, id)
+
+    def remove_webhook(self, id: str) -> None:
+        """Send an address no more messages."""
+        Webhooks(self._service.store).remove(self.id, id)
+
+    def verify(self, *, repair: bool = False) -> Verification:
+        """Replay the log beside the campaign, and report the rows that do not follow from it; or write them anew."""
+        return verify(self._service.store, self.id, repair)
+
+    def rebuild(self) -> CampaignStatus:
+        """Replay the log, and write anew whatever does not follow from it."""
+        self.verify(repair=True)
+        return self.status()
+
+    def close(self) -> None:
+        """Close the store."""
+        self._service.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def _row(self) -> CampaignRow:
+        return self._service.store.row(self.id)
+
+    def _run(self, command: Callable[[Commands], T]) -> T:
+        return self._service.run(self.id, command)
+
+    def _on_lease(self, lease: Lease | str, command: Callable[[Commands, str], Receipt]) -> Receipt:
+        id = lease_id_of(lease)
+        return self._service.run(campaign_of(id), lambda commands: command(commands, id))
+
+    def _in_steps(self, step: Callable[[Commands, int], LabelStep]) -> ChangedLabels:
+        """Steps of some hundred labels, with as much time between them for others; one may be repeated."""
+        changed = left = 0
+        after: int | None = 0
+        while after is not None:
+            begun, start = time.monotonic(), after
+            done = self._run(lambda commands: step(commands, start))  # noqa: B023
+            changed, left, after = changed + done.changed, left + done.left, done.after
+            if after is not None:
+                time.sleep(time.monotonic() - begun)
+        return ChangedLabels(changed, left)
+
+    def _items(self, answers: Mapping[int, int | None]) -> list[AuditItem]:
+        """Tasks by number that an expert is asked about, with the answers so far, as they are shown."""
+        name, tasks = self._row().config.answer_type.name_of, self._service.store.tasks_by_number(self.id, answers)
+        return [
+            AuditItem(tasks[task].key, None if said is None else name(said), tasks[task].payload)
+            for task, said in answers.items()
+        ]
 
 
 def _keep_features(commands: Commands, before: str, added: AddedFeatures, data: bytes) -> bool:
@@ -504,23 +739,3 @@ def _first_tasks(tasks: Iterable[NewTask]) -> tuple[list[NewTask], Iterator[NewT
         if len(some) > AT_ONCE or size > AT_ONCE_SIZE:
             return some, rest
     return some, None
-
-
-class Audits:
-    """The audits of all campaigns of a service."""
-
-    def __init__(self, campaign_service: CampaignService) -> None:
-        self._service, self._store = campaign_service, campaign_service.store
-
-    def draw(self, id: str, items: int, seed: int = 0) -> int:
-        """Draw tasks at random for an audit; returns how many are drawn now."""
-        return self._service.run(id, lambda commands: draw_audit(commands, items, seed))
-
-    def answer(self, id: str, answers: Mapping[str, object]) -> int:
-        """What an expert found of tasks that were drawn; returns how many answers are new or corrected."""
-        return self._service.run(id, lambda commands: answer_audit(commands, answers))
-
-    def items(self, id: str) -> list[AuditItem]:
-        """The tasks that were drawn, with the answers so far; without what the campaign believes of them."""
-        drawn = self._store.row(id).rules.audit
-        return self._service.audit_items(id, {task: None if said == NOT_ANSWERED else said for task, said in drawn})

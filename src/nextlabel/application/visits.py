@@ -135,9 +135,9 @@ class PlatformVisits:
             stand = partial(_stand, visit=decides, meaning=meaning, reason=reason)
             known = self._service.run(campaign, stand)
             if known and _drops(platform, decides.status, drops):
-                self._service.drop_labels(campaign, visit.worker, reason)
+                self._service[campaign].drop_labels(visit.worker, reason)
             elif known and (_drops(platform, visit.status, drops) or any(one.campaign == UNCLAIMED for one in before)):
-                self._service.restore_labels(campaign, visit.worker)
+                self._service[campaign].restore_labels(visit.worker)
         visits.set_status(visit, status, at)
         return EFFECTS[meanings[0]] if meanings else "unknown"
 

@@ -9,6 +9,7 @@ disabled, and goes on where it was when it is enabled.
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
@@ -44,6 +45,7 @@ AT_ONCE, SAVED_AFTER, SAVED_AFTER_S = 500, 20, 2.0
 PASSED: Final = 200
 #: Characters of a receiver's reply that are kept.
 KEPT: Final = 200
+_log = logging.getLogger("nextlabel.application")
 
 Send = Callable[[Webhook, Message], Awaitable[Reply]]
 
@@ -57,7 +59,6 @@ class Webhooks:
         self._owner = secrets.token_hex(8)
         #: By webhook: its position, and up to which event there is nothing after it that it is told.
         self._looked: dict[str, tuple[int, int]] = {}
-        self._progress: dict[str, Webhook] = {}  # as of the last event that was told, written or not
 
     def add(self, campaign: str, url: str, types: Sequence[str] | None = None, from_start: bool = False) -> Webhook:
         """A webhook that is told what happens from now on, or all that has happened too; ``url`` has been checked."""
@@ -84,10 +85,6 @@ class Webhooks:
             raise no_webhook(id)
         return found
 
-    def find(self, webhook: Webhook) -> Webhook | None:
-        """A webhook as it stands now, None if it is gone."""
-        return next((one for one in self._store.webhooks.of(webhook.campaign) if one.id == webhook.id), None)
-
     def remove(self, campaign: str, id: str) -> None:
         """Tell it nothing more."""
         if not self._store.webhooks.remove(campaign, id):
@@ -112,42 +109,37 @@ class Webhooks:
 
     async def deliver(self, webhook: Webhook, send: Send) -> int:
         """Tell a webhook what it has not been told; returns how many messages were acknowledged."""
-        if not await asyncio.to_thread(self._messages, webhook):
+        events, told, unsaved = await asyncio.to_thread(self._messages, webhook), 0, 0
+        if not events or not await self._write(self._store.webhooks.claim, webhook, self._clock()):
             return 0  # nothing is written for events that it is not told
-        now = self._clock()
-        if not await asyncio.to_thread(self._store.webhooks.claim, webhook, self._owner, now, now + self._claim_s):
-            return 0
+        written, released = self._clock(), True
         try:
-            return await self._tell(webhook, send)
-        except asyncio.CancelledError:  # the service ends: another one goes on at once
-            held = self._progress.pop(webhook.id, webhook)
-            self._store.webhooks.save(held, self._owner, 0.0)
+            while events:
+                for seq, messages in events:
+                    for message in messages:
+                        reply = await send(webhook, message)
+                        if not reply.ok:
+                            webhook = self._failed(webhook, reply)
+                            return told
+                        told, unsaved = told + 1, unsaved + 1
+                        webhook = self._succeeded(webhook, reply)
+                    webhook = replace(webhook, position=seq)
+                    if unsaved >= SAVED_AFTER or (unsaved and self._clock() > written + SAVED_AFTER_S):
+                        if not await self._write(self._store.webhooks.save, webhook):
+                            return told  # removed, or another process has taken over
+                        unsaved, written = 0, self._clock()
+                events = await asyncio.to_thread(self._messages, webhook)
+            return told
+        except BaseException as error:
+            released = isinstance(error, asyncio.CancelledError)  # the service ends: another one goes on at once
             raise
+        finally:
+            if released:
+                await asyncio.to_thread(self._store.webhooks.save, webhook, self._owner, 0.0)
 
-    async def _tell(self, webhook: Webhook, send: Send) -> int:
-        told, unsaved, written = 0, 0, self._clock()
-        while events := await asyncio.to_thread(self._messages, webhook):
-            for seq, messages in events:
-                for message in messages:
-                    reply = await send(webhook, message)
-                    if not reply.ok:
-                        await self._save(self._failed(webhook, reply), release=True)
-                        return told
-                    told, unsaved = told + 1, unsaved + 1
-                    webhook = self._succeeded(webhook, reply)
-                self._progress[webhook.id] = webhook = replace(webhook, position=seq)
-                if unsaved >= SAVED_AFTER or (unsaved and self._clock() > written + SAVED_AFTER_S):
-                    if not await self._save(webhook):
-                        return told  # removed, or another process has taken over
-                    unsaved, written = 0, self._clock()
-        await self._save(webhook, release=True)
-        return told
-
-    async def _save(self, webhook: Webhook, release: bool = False) -> bool:
-        until = 0.0 if release else self._clock() + self._claim_s
-        if release:
-            self._progress.pop(webhook.id, None)
-        return await asyncio.to_thread(self._store.webhooks.save, webhook, self._owner, until)
+    async def _write(self, write: Callable[..., bool], webhook: Webhook, *now: float) -> bool:
+        """Claim a webhook for a while, or write how far it has got and claim it further; False if others have it."""
+        return await asyncio.to_thread(write, webhook, self._owner, *now, self._clock() + self._claim_s)
 
     def _succeeded(self, webhook: Webhook, reply: Reply) -> Webhook:
         return replace(
@@ -165,6 +157,8 @@ class Webhooks:
             disabled = f"The receiver does not want to be told any more: {reply.said[:KEPT]}"
         elif now - since >= GIVEN_UP_S:
             disabled = f"It has failed for {GIVEN_UP_S / 86_400:.0f} days, {webhook.failures + 1:,} times in a row."
+        if disabled is not None:
+            _log.warning("webhook %s of %s is disabled: %s", webhook.id, webhook.campaign, disabled)
         return replace(
             webhook, failures=webhook.failures + 1, first_failed_at=since, next_at=now + wait, disabled=disabled,
             last_at=now, last_reply=reply.said[:KEPT],

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from nextlabel.campaign.rows import CampaignRow, WorkerRow
+from nextlabel.campaign.rows import WorkerRow
 from nextlabel.campaign.states import PREFIX, Standing
 from nextlabel.crowd.agreement import Agreement, measure
 from nextlabel.crowd.answers import Number, Pair
@@ -145,11 +145,6 @@ def wilson(hits: int, of: int) -> tuple[float, float, float]:
     return share, max(middle - half, 0.0), min(middle + half, 1.0)
 
 
-def _good_enough(row: CampaignRow, age: float, seconds: float) -> bool:
-    """Whether what took so many seconds to learn may still be shown although labels came in."""
-    return row.closed_seq is None and age < min(PATIENCE * seconds, OLDEST_S)
-
-
 class WorkerReports:
     """Reports on the workers of each campaign; skill is learnt one campaign at a time."""
 
@@ -160,14 +155,9 @@ class WorkerReports:
 
     def of(self, id: str, limit: int = MOST_WORKERS) -> list[WorkerReport]:
         """The workers with the most labels, first those with more."""
-        row = self._service.store.row(id)
-        skills = self.skills(id)
+        row, skills = self._service.store.row(id), self.learnt(id).skills
         rows = self._service.store.workers(id, limit)
         return [report_of(one, row.config.pay_per_label, skills.get(one.worker)) for one in rows]
-
-    def skills(self, id: str) -> dict[str, Skill]:
-        """What was learnt of each worker, empty if nothing can be."""
-        return self.learnt(id).skills
 
     def learnt(self, id: str) -> Learnt:
         """What the labels that count say of the workers, alone and together."""
@@ -180,12 +170,12 @@ class WorkerReports:
                 return last[3]
             raise BusyError("what workers can do is still being computed.", "Ask again in a moment.")
         try:
-            known = self._known.get(id)
-            if known is not None and (known[0] == row.seq or _good_enough(row, monotonic() - known[1], known[2])):
-                return known[3]
+            seq, at, seconds, found = self._known.get(id, (-1, 0.0, 0.0, None))
             begun = monotonic()
-            found = self._learn(id)
-            self._known[id] = row.seq, monotonic(), monotonic() - begun, found
+            good_enough = row.closed_seq is None and begun - at < min(PATIENCE * seconds, OLDEST_S)
+            if found is None or not (seq == row.seq or good_enough):
+                found = self._learn(id)
+                self._known[id] = row.seq, monotonic(), monotonic() - begun, found
         finally:
             self._lock.release()
         return found

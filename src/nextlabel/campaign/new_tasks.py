@@ -174,8 +174,11 @@ def _of_score(config: CampaignSettings, score: Any) -> Prior:
 
 
 def read_tasks(config: CampaignSettings, tasks: Iterable[Any]) -> Iterator[NewTask]:
-    """Tasks from tables, one after the other."""
-    return (read_task(config, task, place) for place, task in enumerate(tasks, start=1))
+    """Tasks from tables, one after the other; those that have been checked stay as they are."""
+    return (
+        task if isinstance(task, NewTask) else read_task(config, task, place)
+        for place, task in enumerate(tasks, start=1)
+    )
 
 
 def paired(config: CampaignSettings, tasks: Iterable[NewTask], there: Iterable[Any]) -> Iterator[NewTask]:

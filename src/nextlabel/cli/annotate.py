@@ -74,7 +74,7 @@ def annotate(
     with ExitStack() as stack:
         campaign: AnnotatedCampaign
         if url is None:
-            from nextlabel.application.facade import Campaign
+            from nextlabel.application.service import Campaign
 
             campaign = stack.enter_context(Campaign.open(db, id))
         else:

@@ -131,7 +131,6 @@ def create(
         raise InputError("the campaign has no budget.", "Give --budget, the number of labels that may be bought.")
     needs_service()
     from nextlabel.application.status import questions_lacking
-    from nextlabel.campaign.new_tasks import read_tasks
     from nextlabel.campaign.settings import CampaignSettings
 
     path = typed["features"]
@@ -153,7 +152,7 @@ def create(
             if beside is not None and not config.learns_from_features:
                 what = f"policy {config.policy!r}" if not config.knows_workers else "a campaign for numbers"
                 raise InputError(f"{what} does not learn from features.", "Leave --features out.")
-            row, added = service.create_with(config, id, read_tasks(config, first or ()), _import_bar(first, progress))
+            row, added = service.create_with(config, id, first or (), _import_bar(first, progress))
             if beside is not None:
                 say(_add_features(service, row.id, beside).sentence)
     read = [] if first is None else [*say_read(first.report), *_say_columns(config, first, score_column, added)]
@@ -260,7 +259,7 @@ def add(
         if known_of is not None:
             return _add_features(service, id, known_of, replace_features)
         if answers is not None:
-            changed, row = service.set_gold(id, answers), service.store.row(id)
+            changed, row = service[id].set_gold(answers), service.store.row(id)
             controls = row.controls - len(row.rules.adjudicated)
             said = f"{counted(changed, 'answer')} new or corrected; {id} has {counted(controls, 'control question')}."
             return Said({"changed": changed, "controls": controls}, said)
@@ -269,7 +268,9 @@ def add(
             return Said({"known": known}, f"{id} knows {counted(known, 'worker')}.")
         with working(f"Adding {'tasks' if tasks is not None else 'predictions'}") as progress:
             if tasks is None:
-                made = service.add_predictions(id, str(model), rows.rows(), cost, task_column, progress)
+                from nextlabel.application.predictions import add_predictions
+
+                made = add_predictions(service, id, str(model), rows.rows(), cost, task_column, progress)
                 charged = f" They cost {counted(made.charged, 'label')} of the budget." if made.charged else ""
                 many = f"{counted(made.added, 'prediction')} of model {made.model}"
                 read = say_read(rows.report)
@@ -288,7 +289,7 @@ def _read_features(path: str, task_column: str | None = None) -> Features:
 
 
 def _add_features(service: CampaignService, id: str, read: Features, replace: bool = False) -> Said:
-    added = service.add_features(id, read, replace)
+    added = service[id].add_features(read, replace=replace)
     sentence = f"Features of {counted(added.items, 'item')} added; {id} has {added.tasks:,} of these items now."
     return Said({**asdict(added), "read": read.sentences()}, sentence)
 
@@ -317,7 +318,8 @@ def change(
     if not values and (paused, adjudicate, undo_adjudication, owner) == (None,) * 4 and not accept_clock:
         raise InputError("nothing says what to change.", "Give e.g. --budget, --pause or --question.")
     with service_at(db) as service:
-        accepted = accept_clock and service.accept_clock(id)
+        campaign = service[id]
+        accepted = accept_clock and campaign.accept_clock()
         if (typed["budget"] or "")[:1] in ("+", "-"):
             values["budget"] += service.store.row(id).budget
         if owner is not None:
@@ -325,12 +327,14 @@ def change(
 
             give_campaign(service.store, id, "" if owner == NONE else owner)
         if adjudicate is not None:
-            service.adjudicate(id, dict([adjudicate]))
+            campaign.adjudicate(dict([adjudicate]))
         if undo_adjudication is not None:
-            service.undo_adjudication(id, [undo_adjudication])
-        row = service.change(id, values) if values else service.store.row(id)
+            campaign.undo_adjudication([undo_adjudication])
+        if values:
+            campaign.change(**values)
         if paused is not None:
-            row = service.pause(id) if paused else service.resume(id)
+            (campaign.pause if paused else campaign.resume)()
+        row = service.store.row(id)
     sentence = f"{id} is {state_of(row)}"
     if "budget" in values:
         sentence += f" and may buy {row.budget:,} labels: {row.spent:,} spent, {row.reserved:,} out, {row.left:,} left"
@@ -387,8 +391,8 @@ def _status(service: CampaignService, id: str, wait: bool) -> Report:
     from nextlabel.reporting.report import Report, Table
 
     row = service.store.row(id)
-    found = service.certificate(id, wait) if row.tasks else None
-    promised = None if row.config.at_most_wrong is None else service.guarantees.status(id)
+    found = service[id].certificate(wait=wait) if row.tasks else None
+    promised = None if row.config.at_most_wrong is None else service[id].guarantee()
     fields = fields_of(row) | ({} if found is None else {name: getattr(found, name) for name in OF_CERTIFICATE})
     fields |= {} if promised is None else {"guarantee": asdict(promised)}
     fields |= {"notices": [notice_table(one) for one in row.rules.noticed]}
@@ -484,7 +488,6 @@ def export(
     if format == "xlsx" and target is None:
         raise InputError("a workbook is not written to stdout.", "Give --save FILE.")
     with service_at(db) as service:
-        from nextlabel.application.facade import Campaign
         from nextlabel.application.status import cost_of
         from nextlabel.application.worker_reports import COLUMNS, cells
         from nextlabel.campaign.results import GivenLabel
@@ -493,17 +496,15 @@ def export(
         tables: dict[str, Callable[[], Columns]] = {
             "tasks": lambda: _results(service, id, form),
             "labels": lambda: _columns(
-                [one.name for one in fields(GivenLabel)], service.labels(id, unanswered, dropped)
+                [one.name for one in fields(GivenLabel)], service[id].labels(unanswered=unanswered, dropped=dropped)
             ),
             "workers": lambda: (
                 list(COLUMNS),
                 (dict(zip(COLUMNS, cells(one), strict=True)) for one in service.worker_reports.of(id)),
             ),
             "profiles": lambda: (["worker", "truth", "answer", "count"], iter(service.profiles(id))),
-            "events": lambda: _columns(
-                ["seq", "at", "kind", "data"], islice(Campaign(service, id).events(after), limit)
-            ),
-            "items": lambda: (["item", "rank", "score", "sd", "comparisons"], iter(service.order(id)["items"])),
+            "events": lambda: _columns(["seq", "at", "kind", "data"], islice(service[id].events(after), limit)),
+            "items": lambda: (["item", "rank", "score", "sd", "comparisons"], iter(service[id].order()["items"])),
         }
         header, table = tables[rows]()
         if as_json and target is None:
@@ -531,7 +532,7 @@ def _results(service: CampaignService, id: str, form: str) -> Columns:
     table = result_table(service, id) if whole else ResultTable(service.store.row(id).config.answer_type, ())
     rows = (
         {**dict(zip(table.header, table.cells(one), strict=whole)), **({} if whole else {"payload": one.payload})}
-        for one in service.results(id)
+        for one in service[id].results()
     )
     return table.header, rows
 
@@ -591,27 +592,27 @@ def audit(
     target, kept = (
         None if path is None else checked_file(flag, path) for flag, path in (("--save", save), ("--record", record))
     )
+    from nextlabel.application.guarantees import guarantee_record
     from nextlabel.files.labels import read_answers
     from nextlabel.model.rewards import Accuracy
 
     found = None if answers is None else read_answers(answers)
     with service_at(db) as service:
-        row, guarantees, made = service.store.row(id), service.guarantees, dict[str, Any]()
+        row, campaign, made = service.store.row(id), service[id], dict[str, Any]()
         promised = freeze or reopen or next_look or kept is not None or bool(row.rules.guarantee)
-        asked = guarantees if promised else service.audits
         if promised and (freeze or (planned is not None and not reopen)):
-            guarantees.freeze(id, planned, of)
+            campaign.freeze(planned, of)
         elif not promised and planned is not None:
-            service.audits.draw(id, planned[0], seed)
+            campaign.draw_audit(planned[0], seed)
         if reopen:
-            guarantees.reopen(id)
+            campaign.reopen_labels()
         if found is not None:
-            asked.answer(id, found)
+            (campaign.answer_guarantee if promised else campaign.answer_audit)(found)
         if next_look:
-            guarantees.next_look(id)
+            campaign.next_look()
         if kept is not None:
-            guarantees.record(id).save(kept)
-        items = asked.items(id)
+            guarantee_record(service, id).save(kept)
+        items = campaign.guarantee_items() if promised else campaign.audit_items()
         if link:
             made = _link(service, id, public_url)
         if target is not None:
@@ -620,8 +621,8 @@ def audit(
                 lines = [[one.task, one.label, json.dumps(one.payload, ensure_ascii=False)] for one in rows]
                 stream.write(export_text([["task", "label", "payload"], *lines]))
         known = sum(one.label is not None for one in items)
-        standing = guarantees.status(id) if promised else None
-        certificate = service.certificate(id) if known and not promised else None
+        standing = campaign.guarantee() if promised else None
+        certificate = campaign.certificate() if known and not promised else None
     text = f"{made['link']}\n" if made else ""
     if standing is not None:
         return Said({**asdict(standing), **made}, standing.sentence, text)
@@ -692,11 +693,11 @@ def workers(
             now = {"worker": who, "standing": row.standing, "reason": row.reason}
             return Said(now, f"{who} is {row.standing}. {STANDINGS[row.standing]}")
         if action == "drop-labels":
-            many = service.drop_labels(id, who, reason).changed
+            many = service[id].drop_labels(who, reason).changed
             said = f"{counted(many, 'label')} of {who} dropped; they stay spent."
             return Said({"worker": who, "dropped": many}, said)
         if action == "restore-labels":
-            done = service.restore_labels(id, who)
+            done = service[id].restore_labels(who)
             left = f" {counted(done.left, 'label')} found no room." if done.left else ""
             told = {"worker": who, "restored": done.changed, "left": done.left}
             return Said(told, f"{counted(done.changed, 'label')} of {who} restored.{left}")
@@ -872,9 +873,11 @@ def verify(
 
     The campaign goes on meanwhile. Without --repair nothing is written, and the exit code is 1 if something differs.
     """
+    from nextlabel.store.verify import verify as replayed
+
     with service_at(db) as service:
         with working("Replaying events") as progress:
-            found = service.verify(id, repair, progress)
+            found = replayed(service.store, id, repair, progress)
         row = service.store.row(id)
     fields = {**fields_of(row), "events": found.events, "unchanged": found.right, "differing": found.differing}
     other = [counted(many, *NOUNS.get(table, ("row", "rows"))) for table, many in found.differing.items()]

@@ -140,7 +140,7 @@ def label_source(context: typer.Context, given: str | None, db: str) -> str | Na
     id = given.removeprefix(CAMPAIGN)
     with service_at(db) as service:
         service.store.row(id)
-        found = list(service.labels(id))
+        found = list(service[id].labels())
     if not found:
         raise InputError(f"the campaign {id} has no labels yet.", "Come back when workers have answered.")
     return NamedColumns(

@@ -84,7 +84,7 @@ def warm() -> Said:
 
 def _label() -> None:
     """Campaigns of each kind from the first lease to the certificate."""
-    from nextlabel.application.facade import Campaign
+    from nextlabel.application.service import Campaign
     from nextlabel.application.table_cache import crowd_compiled
 
     crowd_compiled().result()

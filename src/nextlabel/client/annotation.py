@@ -40,7 +40,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from nextlabel.application.facade import Campaign
+from nextlabel.application.service import Campaign
 from nextlabel.application.status import CampaignStatus
 from nextlabel.campaign.predictions import checked_cost, checked_model, workers_of
 from nextlabel.campaign.replies import Lease
@@ -143,11 +143,9 @@ class ModelCalls:
     def answers(self, tasks: Sequence[str], payloads: Sequence[Any]) -> list[Answer | None]:
         """An answer for each task, None where there is none."""
         given = [self.handed_over(payload) for payload in payloads]
-        if not self.batches:
-            return [
-                self._answers([task], one, lambda found: [found])[0] for task, one in zip(tasks, given, strict=True)
-            ]
-        return self._answers(tasks, given, lambda found: self._one_each(found, len(tasks)))
+        if self.batches:
+            return self._answers(tasks, given)
+        return [self._answers([task], one)[0] for task, one in zip(tasks, given, strict=True)]
 
     def handed_over(self, payload: Any) -> Any:
         """What the function gets of a task: its payload, or the one column that was named."""
@@ -158,32 +156,26 @@ class ModelCalls:
             raise InputError(f"a task has no column {self.column[:60]!r} that workers are shown.", known)
         return payload[self.column]
 
-    def _answers(self, tasks: Sequence[str], given: Any, unpack: Callable[[Any], list[Any]]) -> list[Answer | None]:
+    def _answers(self, tasks: Sequence[str], given: Any) -> list[Answer | None]:
         for made in range(1, self.tries + 1):
             self.pace.wait(len(tasks))
             try:
                 found = self.function(given)
+                break
             except Exception as error:
-                if made < self.tries:
-                    self.sleep(_wait_after(error, made))
-                    continue
-                self._give_up(tasks, error)
-                return [None] * len(tasks)
-            self._in_a_row = 0
-            return [checked_answer(one, self.labels) for one in unpack(found)]
-        raise AssertionError("tries is at least 1")
-
-    def _one_each(self, found: Any, tasks: int) -> list[Any]:
-        try:
-            answers = list(found)
-        except TypeError:
-            answers = [found]
-        if len(answers) != tasks:
+                if made == self.tries:
+                    self._give_up(tasks, error)
+                    return [None] * len(tasks)
+                self.sleep(_wait_after(error, made))
+        self._in_a_row = 0
+        answers = found if self.batches else [found]
+        if not hasattr(answers, "__iter__") or len(answers := list(answers)) != len(tasks):
+            many = len(answers) if isinstance(answers, list) else 1
             raise InputError(
-                f"the function returned {counted(len(answers), 'answer')} for a list of {counted(tasks, 'task')}.",
+                f"the function returned {counted(many, 'answer')} for a list of {counted(len(tasks), 'task')}.",
                 "Return one answer for each, in the same order, or leave --batch out.",
             )
-        return answers
+        return [checked_answer(one, self.labels) for one in answers]
 
     def _give_up(self, tasks: Sequence[str], error: Exception) -> None:
         self.failed += len(tasks)
@@ -226,14 +218,16 @@ def checked_answer(returned: Any, labels: Sequence[str]) -> Answer | None:
     if hasattr(returned, "tolist"):  # NumPy's arrays and numbers
         returned = returned.tolist()
     if isinstance(returned, Mapping):
-        return _from_probabilities(_in_order({str(name): p for name, p in returned.items()}, labels), labels)
-    if isinstance(returned, list | tuple):
-        if len(returned) != len(labels):
+        named = {str(name): p for name, p in returned.items()}
+        unknown = next((name for name in named if name not in labels), None)
+        if unknown is not None:
             raise InputError(
-                f"the function returned {len(returned)} probabilities, and the campaign has {len(labels)} labels.",
-                f"Return one for each of {listed(labels)}, in this order.",
+                f"the function returned a probability for {unknown[:60]!r}, which is not one of the campaign's labels.",
+                f"They are {listed(labels)}.",
             )
-        return _from_probabilities(list(returned), labels)
+        returned = [named.get(label, 0.0) for label in labels]
+    if isinstance(returned, list | tuple):
+        return _from_probabilities(returned, labels)
     name = str(returned)
     if isinstance(returned, bool) or name not in labels:
         raise InputError(
@@ -243,17 +237,12 @@ def checked_answer(returned: Any, labels: Sequence[str]) -> Answer | None:
     return Answer(name)
 
 
-def _in_order(named: dict[str, Any], labels: Sequence[str]) -> list[Any]:
-    unknown = next((name for name in named if name not in labels), None)
-    if unknown is not None:
+def _from_probabilities(found: Sequence[Any], labels: Sequence[str]) -> Answer:
+    if len(found) != len(labels):
         raise InputError(
-            f"the function returned a probability for {unknown[:60]!r}, which is not one of the campaign's labels.",
-            f"They are {listed(labels)}.",
+            f"the function returned {len(found)} probabilities, and the campaign has {len(labels)} labels.",
+            f"Return one for each of {listed(labels)}, in this order.",
         )
-    return [named.get(label, 0.0) for label in labels]
-
-
-def _from_probabilities(found: list[Any], labels: Sequence[str]) -> Answer:
     for p in found:
         if isinstance(p, bool) or not isinstance(p, int | float) or not 0.0 <= float(p) <= 1.0 + SLACK:
             raise InputError(
@@ -265,7 +254,7 @@ def _from_probabilities(found: list[Any], labels: Sequence[str]) -> Answer:
             f"the function returned probabilities that add up to {total:.4g}.", "Return such that add up to 1."
         )
     shares = tuple(float(p) / total for p in found)
-    return Answer(labels[max(range(len(shares)), key=lambda k: shares[k])], shares)
+    return Answer(labels[shares.index(max(shares))], shares)
 
 
 def load_model(given: str) -> Any:
@@ -335,13 +324,6 @@ WAITED_OUT: Final[tuple[Reason, ...]] = ("all_leased", "paused", "preparing", "w
 USUAL_WAIT_S: Final = 10.0
 
 
-class _Task(NamedTuple):
-    """A task, and the part of it that workers are shown."""
-
-    id: str
-    payload: Any
-
-
 def predict_tasks(
     campaign: AnnotatedCampaign,
     model: str,
@@ -356,24 +338,33 @@ def predict_tasks(
     name, price = checked_model(model), checked_cost(cost)
     status = campaign.status()
     check_annotatable(status)
-    todo, known = _tasks_to_do(campaign, name, status)
-    limited = most is not None and most < len(todo)
-    todo = todo if most is None else todo[:most]
+    names = set(workers_of(name))
+    known = {one.task for one in campaign.labels() if one.worker in names}
+    todo = [  # the least certain first, and controls before them
+        (task, payload)
+        for *_, task, payload in sorted(
+            (not one.control, one.probability, number, one.task, shown_payload(status.settings.show, one.payload))
+            for number, one in enumerate(campaign.results())
+            if one.task not in known
+        )
+    ]
+    ended = "The function has seen every task."
+    if most is not None and most < len(todo):
+        todo, ended = todo[:most], f"The function has seen the {most:,} tasks of --most."
     sending = _Sending(campaign, name, price, status.settings.labels)
-    passed, ended = 0, "The function has seen every task."
-    if limited:
-        ended = f"The function has seen the {most:,} tasks of --most."
-    done = 0
+    done = passed = 0
     try:
         while done < len(todo):
-            some = todo[done : done + _affordable(campaign.status().left, price)]
+            paid = math.inf if price == 0.0 else math.floor(campaign.status().left / price + 1e-9)
+            some = todo[done : done + min(together(price), int(min(paid, len(todo))))]
             if not some:
                 ended = "The budget does not pay for another prediction."
                 break
-            for part in _parts(some, batch):
-                answers = calls.answers([task.id for task in part], [task.payload for task in part])
-                passed += sum(answer is None for answer in answers)
-                sending.add(part, answers)
+            for part in (some[k : k + batch] for k in range(0, len(some), batch)):
+                tasks, payloads = zip(*part, strict=True)
+                answers = calls.answers(tasks, payloads)
+                passed += answers.count(None)
+                sending.add(tasks, answers)
                 done += len(part)
                 progress(done / len(todo))
             if not sending.send():
@@ -385,7 +376,7 @@ def predict_tasks(
     except BaseException:
         sending.send()
         raise
-    return Outcome(name, sending.sent, ended, known, calls.failed, passed - calls.failed, sending.charged)
+    return Outcome(name, sending.sent, ended, len(known), calls.failed, passed - calls.failed, sending.charged)
 
 
 def together(cost: float) -> int:
@@ -394,27 +385,6 @@ def together(cost: float) -> int:
         return TOGETHER
     whole = max(1, math.ceil(TOGETHER * cost - 1e-9))
     return max(1, math.floor(whole / cost + 1e-9))
-
-
-def _affordable(left: int, cost: float) -> int:
-    """How many predictions to make next."""
-    return together(cost) if cost == 0.0 else min(together(cost), math.floor(left / cost + 1e-9))
-
-
-def _tasks_to_do(campaign: AnnotatedCampaign, model: str, status: CampaignStatus) -> tuple[list[_Task], int]:
-    """Tasks that the model has not labelled, in the order in which it should, and how many it has labelled."""
-    names = set(workers_of(model))
-    done = {one.task for one in campaign.labels() if one.worker in names}
-    found = sorted(
-        (not one.control, one.probability, number, one.task, shown_payload(status.settings.show, one.payload))
-        for number, one in enumerate(campaign.results())
-        if one.task not in done
-    )
-    return [_Task(task, payload) for *_, task, payload in found], len(done)
-
-
-def _parts(tasks: list[_Task], size: int) -> Iterator[list[_Task]]:
-    return (tasks[k : k + size] for k in range(0, len(tasks), size))
 
 
 @dataclass(slots=True)
@@ -430,10 +400,10 @@ class _Sending:
     _rows: list[dict[str, Any]] = field(default_factory=list)
     _last: float = field(default_factory=time.monotonic)
 
-    def add(self, tasks: list[_Task], answers: list[Answer | None]) -> None:
+    def add(self, tasks: Sequence[str], answers: list[Answer | None]) -> None:
         """Keep answers; free ones are sent when they have waited for long."""
         found = zip(tasks, answers, strict=True)
-        self._rows += [answer.row(task.id, self.labels) for task, answer in found if answer is not None]
+        self._rows += [answer.row(task, self.labels) for task, answer in found if answer is not None]
         if self.cost == 0.0 and time.monotonic() - self._last > PATIENCE_S:
             self.send()
 
@@ -488,7 +458,12 @@ def buy_labels(
                     break
                 sleep(lease.retry_after or USUAL_WAIT_S)
                 continue
-            answer = _answer(campaign, calls, lease)
+            answer = None
+            try:
+                (answer,) = calls.answers([lease.task], [lease.payload])
+            finally:
+                if answer is None:  # whatever went wrong
+                    campaign.release(lease)
             if answer is None:
                 passed += 1
                 continue
@@ -498,18 +473,6 @@ def buy_labels(
     except KeyboardInterrupt:
         ended = INTERRUPTED
     return Outcome(name, given, ended, failed=calls.failed, passed=passed - calls.failed, charged=given)
-
-
-def _answer(campaign: AnnotatedCampaign, calls: ModelCalls, lease: Lease) -> Answer | None:
-    """The function's answer; without one, and whatever goes wrong, the task is given back."""
-    try:
-        (answer,) = calls.answers([lease.task], [lease.payload])
-    except BaseException:
-        campaign.release(lease)
-        raise
-    if answer is None:
-        campaign.release(lease)
-    return answer
 
 
 #: A learner is fitted anew when people's labels have grown by this share since.

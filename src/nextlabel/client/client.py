@@ -7,45 +7,403 @@
         client.add_tasks(id, [{"id": "a", "text": "Good film"}])
         if lease := client.ask(id, worker="ann"):
             client.tell(lease, "yes")
+
+Each method is a call: a request, and what its reply becomes. A method of ``Campaign`` is a call too (``command``): its
+arguments go into the address, the body or the query, and the reply is read as the type that the method returns. Every
+request may be sent twice: campaigns have ids, batches of tasks have keys, and repeating a command on a lease changes
+nothing.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import inspect
+import json
+import random
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from functools import partial, wraps
-from typing import Any, Generic, ParamSpec, Self, TypeVar, overload
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, is_dataclass, replace
+from datetime import datetime
+from functools import cache, partial, wraps
+from itertools import count, islice
+from string import Formatter
+from types import NoneType
+from typing import (
+    Any,
+    Concatenate,
+    Final,
+    Generic,
+    ParamSpec,
+    Protocol,
+    Self,
+    TypeVar,
+    Unpack,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+    overload,
+)
 
 import httpx
 
-from nextlabel.application.facade import Campaign
-from nextlabel.application.frames import labels_frame
-from nextlabel.campaign.replies import Added
-from nextlabel.client import calls
-from nextlabel.client.calls import BATCH, Attempts, Call, Page, command, connection, on_lease, pages
-from nextlabel.files.frames import Library
+from nextlabel.application import frames
+from nextlabel.application.certificate import Certificate
+from nextlabel.application.frames import ResultTable
+from nextlabel.application.service import Campaign
+from nextlabel.application.status import CampaignLinks, CampaignStatus
+from nextlabel.campaign.declaration import ChangeOptions, SettingOptions, spells_settings
+from nextlabel.campaign.new_tasks import row_tables, task_tables
+from nextlabel.campaign.notices import Notice
+from nextlabel.campaign.records import Activity, Role
+from nextlabel.campaign.replies import Added, AddedFeatures, AddedPredictions, Lease, NoTask, lease_id_of
+from nextlabel.campaign.rows import new_campaign_id
+from nextlabel.campaign.settings import CampaignSettings
+from nextlabel.campaign.webhooks import Webhook
+from nextlabel.errors import (
+    BusyError,
+    ConflictError,
+    GoneError,
+    InputError,
+    NextlabelError,
+    NotAllowedError,
+    NotFoundError,
+    TokenError,
+    TooManyRequestsError,
+    UnavailableError,
+)
+from nextlabel.files.features import read_features
+from nextlabel.files.frames import Library, make_frame
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
+#: Tasks per request, and results or events per page.
+BATCH, PAGE = 5_000, 1_000
+
+#: Seconds that a request waits for a certificate at most.
+LONGEST_WAIT = 30
+
+#: What is in JSON as it is here.
+_PLAIN: Final = (str, int, bool, Any)
+#: Under which names replies have what is no table.
+_NAMED: Final = {int: "changed", bool: "ok", str: "token"}
+_NDJSON: Final = {"Content-Type": "application/x-ndjson"}
+
+#: Statuses that mean: try again later.
+RETRIED = frozenset({429, 502, 503, 504})
+
+#: Seconds before the second attempt, doubled each time up to the longest wait; half of a wait is random.
+FIRST_WAIT_S, LONGEST_WAIT_S = 0.2, 10.0
+
+_ERRORS: dict[int, type[NextlabelError]] = {
+    **dict.fromkeys((400, 413, 415, 422), InputError),
+    **dict.fromkeys(RETRIED, UnavailableError),
+    429: TooManyRequestsError,
+    401: TokenError,
+    403: NotAllowedError,
+    404: NotFoundError,
+    409: ConflictError,
+    410: GoneError,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Generic[T]):
+    """A request, and the function that makes its JSON a value."""
+
+    method: str
+    path: str
+    parse: Callable[[Any], T]
+    options: dict[str, Any] = field(default_factory=dict)
+
+    def following(self, page: Page[Any]) -> Self | None:
+        """The call for the page after this one, None on the last."""
+        if page.next is None:
+            return None
+        return replace(self, options={"params": {**self.options["params"], "after": page.next}})
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[T]):
+    """Some items, and the cursor of the next page, None on the last."""
+
+    items: list[T]
+    next: int | None
+
+
+def command(
+    request: str, method: Callable[Concatenate[Any, P], T], **constants: Any
+) -> Callable[Concatenate[str, P], Call[T]]:
+    """A method of a campaign as a request, e.g. ``POST /campaigns/{campaign}/pause``, on the campaign of that id."""
+    return _call(request, method, "campaign", constants)
+
+
+def plain(request: str, method: Callable[Concatenate[Any, P], T]) -> Callable[P, Call[T]]:
+    """The same of a method of the service, or of a lease, which says which campaign it is of."""
+    return _call(request, method, "", {})
+
+
+def pages(
+    request: str, method: Callable[Concatenate[Any, P], Iterator[T]]
+) -> Callable[Concatenate[str, P], Call[Page[T]]]:
+    """The same of a method of a campaign that returns many rows, for the first page of them."""
+    return _call(request, method, "campaign", {"limit": None})
+
+
+def _call(request: str, method: Callable[..., Any], first: str, constants: Mapping[str, Any]) -> Callable[..., Any]:
+    verb, path = request.split()
+    own = list(inspect.signature(method).parameters.values())[1:]
+    named = [inspect.Parameter(first, inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=str)] if first else []
+    signature = inspect.Signature([*named, *own])
+    placed = {name for _, name, _, _ in Formatter().parse(path) if name}
+
+    @wraps(method)
+    def call(*args: Any, **options: Any) -> Call[Any]:
+        bound = signature.bind(*args, **options)
+        bound.apply_defaults()
+        given = {name: _sent(value) for name, value in bound.arguments.items() if value is not None} | dict(constants)
+        if "lease" in given:
+            given["lease"] = lease_id_of(given["lease"])
+        where = path.format(**{name: given.pop(name) for name in placed})
+        returned = get_type_hints(method)["return"]
+        if "limit" in constants:
+            options = {"params": {**given, "limit": PAGE}}
+            return Call(verb, where, lambda reply: _page(get_args(returned)[0], reply), options)
+        sent = {"params" if verb == "GET" else "json": given} if given or (own and verb == "POST") else {}
+        return Call(verb, where, lambda reply: _read_reply(returned, reply), sent)
+
+    vars(call)["__signature__"] = signature
+    return call
+
+
+def _sent(value: Any) -> Any:
+    """An argument as JSON has it."""
+    return list(value) if isinstance(value, Iterable) and not isinstance(value, str | Mapping) else value
+
+
+def _read_reply(kind: Any, reply: Any) -> Any:
+    """What a reply says: a list, a number and a text are under a name of their own."""
+    if kind in _NAMED:
+        return reply[_NAMED[kind]]
+    if get_origin(kind) is tuple:
+        return tuple(_read(one, value) for one, value in zip(get_args(kind), reply.values(), strict=True))
+    if get_origin(kind) is list:
+        (reply,) = reply.values()
+    return None if kind is NoneType else _read(kind, reply)
+
+
+def _page(kind: Any, reply: Mapping[str, Any]) -> Page[Any]:
+    (rows,) = (rows for name, rows in reply.items() if name != "next")
+    return Page([_read(kind, one) for one in rows], reply["next"])
+
+
+def _read(kind: Any, value: Any) -> Any:
+    """JSON as a value of that kind: times are seconds since 1970, unknown fields are left out."""
+    if value is None or kind in _PLAIN:
+        return value
+    kinds = [one for one in get_args(kind) if one is not NoneType]
+    if NoneType in get_args(kind) and len(kinds) == 1:
+        return _read(kinds[0], value)
+    if kind is float and isinstance(value, str):
+        return datetime.fromisoformat(value).timestamp()
+    if get_origin(kind) in (list, tuple):
+        return get_origin(kind)(_read(kinds[0], one) for one in value)
+    if kind is CampaignSettings:
+        return CampaignSettings.from_dict(value)
+    if kind is CampaignStatus:
+        value = {**value, "arrival_rate": value["rates"]["arrivals"], "completion_rate": value["rates"]["completions"]}
+    if isinstance(kind, type) and (is_dataclass(kind) or kind is Notice):
+        hints = _fields(kind)
+        there = {name: value[name] for name in hints if name in value}
+        return kind(
+            **{n: _read(hints[n], one) for n, one in there.items() if one is not None or NoneType in get_args(hints[n])}
+        )
+    return value
+
+
+@cache
+def _fields(kind: Any) -> dict[str, Any]:
+    return get_type_hints(kind)
+
+
+class ServedCampaign(Protocol):
+    """What takes a service: an address that others reach."""
+
+    def links(self, workers: Iterable[str] = ()) -> CampaignLinks:
+        """A personal link for each worker, and the link for platforms."""
+
+    def revoke_links(self, workers: Iterable[str] = (), *, join: bool = False, audit: bool = False) -> CampaignLinks:
+        """End the links of workers, with ``join`` the one for platforms, with ``audit`` those of experts.
+
+        The links that are valid instead are returned.
+        """
+
+    def add_webhook(
+        self, url: str, types: Iterable[str] | None = None, *, from_start: bool = False
+    ) -> tuple[Webhook, str]:
+        """Tell an address what happens from now on; with ``from_start`` also what has happened before.
+
+        The webhook, and the secret that its messages are signed with, which is shown only this once.
+        """
+
+    def test_webhook(self, id: str) -> bool:
+        """Send a signed message now; whether the receiver has acknowledged it."""
+
+    def set_owner(self, owner: str) -> None:
+        """Hand a campaign over to another owner."""
+
+
+class Served(Protocol):
+    """What a service has beside its campaigns."""
+
+    def campaigns(self) -> list[CampaignStatus]:
+        """All campaigns, newest first."""
+
+    def tokens(self) -> list[dict[str, Any]]:
+        """The tokens of the same owner, or for an administrator all: name, role, owner and campaigns."""
+
+    def create_token(
+        self, name: str, role: Role = "requester", *, owner: str | None = None, campaigns: Iterable[str] = ()
+    ) -> str:
+        """Make a token, perhaps limited to some campaigns; it is shown only this once."""
+
+    def revoke_token(self, name: str) -> None:
+        """End a token."""
+
+    def activity(self, campaign: str = "", *, limit: int = 200) -> list[Activity]:
+        """Who changed what, newest first."""
+
+
+@spells_settings()
+def create(*, id: str | None = None, **settings: Unpack[SettingOptions]) -> Call[CampaignStatus]:
+    """Create a campaign, or find the one with that id and these settings; ``budget`` is required."""
+    config = CampaignSettings.from_dict(settings)
+    body = {name: value for name, value in config.to_dict().items() if name in config.model_fields_set}
+    return Call("POST", "/campaigns", partial(_read, CampaignStatus), {"json": {"id": id or new_campaign_id(), **body}})
+
+
+@spells_settings(changing=True)
+def change(campaign: str, **values: Unpack[ChangeOptions]) -> Call[CampaignStatus]:
+    """Change settings that may change; None removes those that need not be there."""
+    body = {name: value.isoformat() if isinstance(value, datetime) else value for name, value in values.items()}
+    return Call("PATCH", f"/campaigns/{campaign}", partial(_read, CampaignStatus), {"json": body})
+
+
+def task_batches(campaign: str, tasks: Any, score_column: str | None, key: str, size: int) -> Iterator[Call[Added]]:
+    """Add tasks in batches, each under a key that depends on ``key``, its place and its content only."""
+    rest = iter(task_tables(tasks, score_column))
+    for number in count():
+        batch = list(islice(rest, size))
+        if not batch:
+            return
+        body = _lines(batch)
+        once = f"{key}{number}-{hashlib.sha256(body).hexdigest()}"
+        options = {"content": body, "headers": {**_NDJSON, "Idempotency-Key": once}}
+        yield Call("POST", f"/campaigns/{campaign}/tasks", partial(_read, Added), options)
+
+
+def add_predictions(campaign: str, model: str, predictions: Any, *, cost: float = 0.0) -> Call[AddedPredictions]:
+    """Add what a model predicts as labels of worker ``model:NAME``: tables with task and label or probabilities.
+
+    ``cost`` is what one prediction costs in labels of the budget. The same predictions again change nothing.
+    """
+    options = {
+        "content": _lines(row_tables(predictions)), "headers": _NDJSON, "params": {"model": model, "cost": cost},
+    }  # fmt: skip
+    return Call("POST", f"/campaigns/{campaign}/predictions", partial(_read, AddedPredictions), options)
+
+
+def add_features(campaign: str, features: Any, *, replace: bool = False) -> Call[AddedFeatures]:
+    """Add what is known of items beside their labels, in a form of ``files.features`` but a callable.
+
+    Items may come later than their features; all have the same columns, unless ``replace`` takes the old ones away.
+    """
+    options = {
+        "content": read_features(features).dump(), "headers": {"Content-Type": "application/octet-stream"},
+        "params": {"replace": replace},
+    }  # fmt: skip
+    return Call("POST", f"/campaigns/{campaign}/features", partial(_read, AddedFeatures), options)
+
+
+def ask(campaign: str, worker: str | None = None) -> Call[Lease | NoTask]:
+    """A task for a worker, or the reason why there is none; a worker's own token already names the worker."""
+
+    def parse(reply: Any) -> Lease | NoTask:
+        if reply["lease"] is None:
+            return NoTask(campaign, reply["reason"], reply["retry_after"])
+        return cast("Lease", _read(Lease, reply["lease"]))
+
+    return Call("POST", f"/campaigns/{campaign}/ask", parse, {"json": {} if worker is None else {"worker": worker}})
+
+
+def certificate(campaign: str, *, wait: bool = False) -> Call[Certificate]:
+    """What the campaign is worth now and in the end; with ``wait`` all of it by the labels that are there now."""
+
+    def parse(reply: Any) -> Certificate:
+        if "now" not in reply:
+            raise BusyError("the certificate by all labels is still being computed.", "Ask again in a moment.")
+        return cast("Certificate", _read(Certificate, reply))
+
+    options = {"params": {"wait": LONGEST_WAIT}} if wait else {}
+    return Call("GET", f"/campaigns/{campaign}/certificate", parse, options)
+
+
+def _lines(rows: Iterable[Any]) -> bytes:
+    return "".join(json.dumps(row) + "\n" for row in rows).encode()
+
+
+def connection(url: str, token: str, timeout: float, tries: int) -> dict[str, Any]:
+    """The arguments of an httpx client."""
+    if not url.startswith(("http://", "https://")):
+        raise InputError(f"{url!r} is not the address of a service.", "Give e.g. http://127.0.0.1:8000.")
+    if tries < 1:
+        raise InputError(f"tries is {tries}.", "Give at least 1.")
+    headers = {"Authorization": f"Bearer {token}", "User-Agent": "nextlabel"}
+    return {"base_url": f"{url.rstrip('/')}/api/v1", "headers": headers, "timeout": timeout}
+
+
+#: What a client does: it sends calls and requests, and waits for so many seconds; it is told what came of each.
+Script = Generator["Call[Any] | httpx.Request | float", Any, T]
+
+
+def attempts(call: Call[T], build: Callable[..., httpx.Request], tries: int) -> Script[T]:
+    """The attempts at one call, until there is a reply."""
+    came: httpx.Response | httpx.TransportError
+    for made in range(tries):
+        came = yield build(call.method, call.path, **call.options)
+        told, failed = "", not isinstance(came, httpx.Response)
+        if isinstance(came, httpx.Response):
+            told, failed = came.headers.get("retry-after", ""), came.status_code in RETRIED
+        if not failed or made == tries - 1:
+            break
+        wait = min(FIRST_WAIT_S * 2.0**made, LONGEST_WAIT_S) * random.uniform(0.5, 1.0)
+        yield max(wait, min(float(told), LONGEST_WAIT_S) if told.isdigit() else 0.0)
+    if not isinstance(came, httpx.Response):
+        address, why = came.request.url.copy_with(path="/"), str(came) or type(came).__name__
+        raise UnavailableError(
+            f"the service at {address} does not answer: {why}.", "Check the address, and that the service runs."
+        ) from came
+    if came.is_success:
+        return call.parse(came.json() if came.content else None)
+    try:
+        problem = came.json()
+        detail, hint = str(problem["detail"]), str(problem.get("hint", ""))
+    except (ValueError, KeyError, TypeError):
+        detail, hint = f"the service answered with status {came.status_code}.", "See its log."
+    raise _ERRORS.get(came.status_code, NextlabelError)(detail, hint)
+
 
 def _method(call: Callable[..., Any], client: Any, send: str) -> Any:
     """A call as a method of a client, which sends it; of the class, the call itself."""
-    if client is None:
-        return call
-
-    @wraps(call)
-    def method(*args: Any, **options: Any) -> Any:
-        return getattr(client, send)(call(*args, **options))
-
-    return method
+    return call if client is None else wraps(call)(lambda *args, **given: getattr(client, send)(call(*args, **given)))
 
 
 class Method(Generic[P, T]):
-    """A call as a method of both clients: ``Client`` returns its value, ``AsyncClient`` an awaitable of it."""
+    """A call, or a script of calls, as a method of both clients: ``AsyncClient`` returns an awaitable of its value."""
 
-    def __init__(self, call: Callable[P, Call[T]]) -> None:
+    def __init__(self, call: Callable[P, Call[T] | Script[T]]) -> None:
         self.call = call
 
     @overload
@@ -53,9 +411,13 @@ class Method(Generic[P, T]):
     @overload
     def __get__(self, client: AsyncClient, kind: type) -> Callable[P, Awaitable[T]]: ...
     @overload
-    def __get__(self, client: None, kind: type) -> Callable[P, Call[T]]: ...
+    def __get__(self, client: None, kind: type) -> Callable[P, Call[T] | Script[T]]: ...
     def __get__(self, client: Any, kind: type) -> Any:
-        return _method(self.call, client, "_send")
+        return (
+            self.call
+            if client is None
+            else wraps(self.call)(lambda *a, **options: client._do(self.call(*a, **options)))
+        )
 
 
 class PagedMethod(Generic[P, T]):
@@ -71,7 +433,54 @@ class PagedMethod(Generic[P, T]):
     @overload
     def __get__(self, client: None, kind: type) -> Callable[P, Call[Page[T]]]: ...
     def __get__(self, client: Any, kind: type) -> Any:
-        return _method(self.call, client, "_pages")
+        return (
+            self.call
+            if client is None
+            else wraps(self.call)(lambda *a, **options: client._pages(self.call(*a, **options)))
+        )
+
+
+status = command("GET /campaigns/{campaign}", Campaign.status)
+results = pages("GET /campaigns/{campaign}/results", Campaign.results)
+labels = pages("GET /campaigns/{campaign}/labels", Campaign.labels)
+
+
+def add_tasks(
+    campaign: str, tasks: Any, *, score_column: str | None = None, key: str = "", batch_size: int = BATCH
+) -> Script[Added]:
+    """Add tasks (``campaign.new_tasks``), ``batch_size`` per request, each batch as a whole or not at all.
+
+    The same tasks under the same ``key`` and in the same batches are added once, even if a program is run again.
+    """
+    total = Added(0, 0, -1)
+    for call in task_batches(campaign, tasks, score_column, key, batch_size):
+        new: Added = yield call
+        total = Added(total.added + new.added, total.known + new.known, new.tasks, total.alike + new.alike)
+    return total if total.tasks >= 0 else replace(total, tasks=(yield status(campaign)).tasks)
+
+
+def results_frame(campaign: str, library: Library = "pandas") -> Script[Any]:
+    """The results as a data frame of pandas or Polars, with the columns that the tasks came with."""
+    rows = yield from _all_of(results(campaign))
+    table = ResultTable((yield status(campaign)).settings.answer_type, [row.payload for row in rows])
+    return make_frame(table.header, [table.cells(row) for row in rows], library)
+
+
+def labels_frame(
+    campaign: str, library: Library = "pandas", *, unanswered: bool = False, dropped: bool = False
+) -> Script[Any]:
+    """The labels as a data frame in crowd-kit's columns (``task``, ``worker``, ``label``) and ours after them."""
+    return frames.labels_frame((yield from _all_of(labels(campaign, unanswered=unanswered, dropped=dropped))), library)
+
+
+def _all_of(call: Call[Page[T]] | None) -> Script[list[T]]:
+    """The items of all pages."""
+    found: list[T] = []
+    while call is not None:
+        page: Page[T] = yield call
+        found += page.items
+        call = call.following(page)
+    return found
 
 
 STANDING = "POST /campaigns/{campaign}/workers/standing"
@@ -80,25 +489,28 @@ STANDING = "POST /campaigns/{campaign}/workers/standing"
 class _Methods:
     """What both clients can do; ``calls`` and ``Campaign`` document each of them."""
 
-    create = Method(calls.create)
-    campaigns = Method(calls.campaigns)
-    status = Method(command("GET /campaigns/{campaign}", Campaign.status))
-    change = Method(calls.change)
+    create = Method(create)
+    campaigns = Method(plain("GET /campaigns", Served.campaigns))
+    status = Method(status)
+    change = Method(change)
     delete = Method(command("DELETE /campaigns/{campaign}", Campaign.delete))
     pause = Method(command("POST /campaigns/{campaign}/pause", Campaign.pause))
     resume = Method(command("POST /campaigns/{campaign}/resume", Campaign.resume))
-    add_predictions = Method(calls.add_predictions)
-    add_features = Method(calls.add_features)
+    add_tasks = Method(add_tasks)
+    add_predictions = Method(add_predictions)
+    add_features = Method(add_features)
     imports = Method(command("GET /campaigns/{campaign}/imports", Campaign.imports))
-    links = Method(calls.links)
-    revoke_links = Method(calls.revoke_links)
-    ask = Method(calls.ask)
-    tell = Method(on_lease("POST /leases/{lease}/tell", Campaign.tell))
-    release = Method(on_lease("POST /leases/{lease}/release", Campaign.release))
-    renew = Method(on_lease("POST /leases/{lease}/renew", Campaign.renew))
-    undo = Method(on_lease("POST /leases/{lease}/undo", Campaign.undo))
-    results = PagedMethod(pages("GET /campaigns/{campaign}/results", Campaign.results))
-    labels = PagedMethod(pages("GET /campaigns/{campaign}/labels", Campaign.labels))
+    links = Method(command("POST /campaigns/{campaign}/links", ServedCampaign.links))
+    revoke_links = Method(command("POST /campaigns/{campaign}/links/revoke", ServedCampaign.revoke_links))
+    ask = Method(ask)
+    tell = Method(plain("POST /leases/{lease}/tell", Campaign.tell))
+    release = Method(plain("POST /leases/{lease}/release", Campaign.release))
+    renew = Method(plain("POST /leases/{lease}/renew", Campaign.renew))
+    undo = Method(plain("POST /leases/{lease}/undo", Campaign.undo))
+    results = PagedMethod(results)
+    labels = PagedMethod(labels)
+    results_frame = Method(results_frame)
+    labels_frame = Method(labels_frame)
     events = PagedMethod(pages("GET /campaigns/{campaign}/events", Campaign.events))
     workers = Method(command("GET /campaigns/{campaign}/workers", Campaign.workers))
     order = Method(command("GET /campaigns/{campaign}/order", Campaign.order))
@@ -123,17 +535,17 @@ class _Methods:
     draw_audit = Method(command("POST /campaigns/{campaign}/audit/draw", Campaign.draw_audit))
     answer_audit = Method(command("POST /campaigns/{campaign}/audit/answers", Campaign.answer_audit))
     audit_items = Method(command("GET /campaigns/{campaign}/audit", Campaign.audit_items))
-    certificate = Method(calls.certificate)
+    certificate = Method(certificate)
     webhooks = Method(command("GET /campaigns/{campaign}/webhooks", Campaign.webhooks))
     enable_webhook = Method(command("POST /campaigns/{campaign}/webhooks/{id}/enable", Campaign.enable_webhook))
     remove_webhook = Method(command("DELETE /campaigns/{campaign}/webhooks/{id}", Campaign.remove_webhook))
-    add_webhook = Method(calls.add_webhook)
-    test_webhook = Method(calls.test_webhook)
-    tokens = Method(calls.tokens)
-    create_token = Method(calls.create_token)
-    revoke_token = Method(calls.revoke_token)
-    set_owner = Method(calls.set_owner)
-    activity = Method(calls.activity)
+    add_webhook = Method(command("POST /campaigns/{campaign}/webhooks", ServedCampaign.add_webhook))
+    test_webhook = Method(command("POST /campaigns/{campaign}/webhooks/{id}/test", ServedCampaign.test_webhook))
+    tokens = Method(plain("GET /tokens", Served.tokens))
+    create_token = Method(plain("POST /tokens", Served.create_token))
+    revoke_token = Method(plain("DELETE /tokens/{name}", Served.revoke_token))
+    set_owner = Method(command("PUT /campaigns/{campaign}/owner", ServedCampaign.set_owner))
+    activity = Method(plain("GET /activity", Served.activity))
 
 
 class Client(_Methods):
@@ -141,26 +553,6 @@ class Client(_Methods):
 
     def __init__(self, url: str, token: str, *, timeout: float = 60.0, tries: int = 6) -> None:
         self._http, self._tries = httpx.Client(**connection(url, token, timeout, tries)), tries
-
-    def add_tasks(
-        self, campaign: str, tasks: Any, *, score_column: str | None = None, key: str = "", batch_size: int = BATCH
-    ) -> Added:
-        """Add tasks (``campaign.new_tasks``), ``batch_size`` per request, each batch as a whole or not at all.
-
-        The same tasks under the same ``key`` and in the same batches are added once, even if a program is run again.
-        """
-        replies = [self._send(call) for call in calls.task_batches(campaign, tasks, score_column, key, batch_size)]
-        return calls.added(replies) if replies else Added(0, 0, self.status(campaign).tasks)
-
-    def results_frame(self, campaign: str, library: Library = "pandas") -> Any:
-        """The results as a data frame of pandas or Polars, with the columns that the tasks came with."""
-        return calls.results_frame(self.status(campaign), list(self.results(campaign)), library)
-
-    def labels_frame(
-        self, campaign: str, library: Library = "pandas", *, unanswered: bool = False, dropped: bool = False
-    ) -> Any:
-        """The labels as a data frame in crowd-kit's columns (``task``, ``worker``, ``label``) and ours after them."""
-        return labels_frame(self.labels(campaign, unanswered=unanswered, dropped=dropped), library)
 
     def close(self) -> None:
         """Close the connections."""
@@ -172,17 +564,28 @@ class Client(_Methods):
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def _send(self, call: Call[T]) -> T:
-        attempts = Attempts(self._tries)
-        while attempts.left:
-            with attempts:
-                attempts.response = self._http.request(call.method, call.path, **call.options)
-            time.sleep(attempts.wait)
-        return call.parse(attempts.result())
+    def _do(self, asked: Call[T] | Script[T]) -> T:
+        script: Script[T] = attempts(asked, self._http.build_request, self._tries) if isinstance(asked, Call) else asked
+        reply: Any = None
+        try:
+            while True:
+                step = script.send(reply)
+                reply = None
+                if isinstance(step, float):
+                    time.sleep(step)
+                elif isinstance(step, Call):
+                    reply = self._do(step)
+                else:
+                    try:
+                        reply = self._http.send(step)
+                    except httpx.TransportError as error:
+                        reply = error
+        except StopIteration as end:
+            return cast("T", end.value)
 
     def _pages(self, call: Call[Page[T]] | None) -> Iterator[T]:
         while call is not None:
-            page = self._send(call)
+            page = self._do(call)
             yield from page.items
             call = call.following(page)
 
@@ -192,26 +595,6 @@ class AsyncClient(_Methods):
 
     def __init__(self, url: str, token: str, *, timeout: float = 60.0, tries: int = 6) -> None:
         self._http, self._tries = httpx.AsyncClient(**connection(url, token, timeout, tries)), tries
-
-    async def add_tasks(
-        self, campaign: str, tasks: Any, *, score_column: str | None = None, key: str = "", batch_size: int = BATCH
-    ) -> Added:
-        """Add tasks, ``batch_size`` per request."""
-        batches = calls.task_batches(campaign, tasks, score_column, key, batch_size)
-        replies = [await self._send(call) for call in batches]
-        return calls.added(replies) if replies else Added(0, 0, (await self.status(campaign)).tasks)
-
-    async def results_frame(self, campaign: str, library: Library = "pandas") -> Any:
-        """The results as a data frame of pandas or Polars, with the columns that the tasks came with."""
-        found = [result async for result in self.results(campaign)]
-        return calls.results_frame(await self.status(campaign), found, library)
-
-    async def labels_frame(
-        self, campaign: str, library: Library = "pandas", *, unanswered: bool = False, dropped: bool = False
-    ) -> Any:
-        """The labels as a data frame in crowd-kit's columns (``task``, ``worker``, ``label``) and ours after them."""
-        given = self.labels(campaign, unanswered=unanswered, dropped=dropped)
-        return labels_frame([one async for one in given], library)
 
     async def close(self) -> None:
         """Close the connections."""
@@ -223,17 +606,28 @@ class AsyncClient(_Methods):
     async def __aexit__(self, *error: object) -> None:
         await self.close()
 
-    async def _send(self, call: Call[T]) -> T:
-        attempts = Attempts(self._tries)
-        while attempts.left:
-            with attempts:
-                attempts.response = await self._http.request(call.method, call.path, **call.options)
-            await asyncio.sleep(attempts.wait)
-        return call.parse(attempts.result())
+    async def _do(self, asked: Call[T] | Script[T]) -> T:
+        script: Script[T] = attempts(asked, self._http.build_request, self._tries) if isinstance(asked, Call) else asked
+        reply: Any = None
+        try:
+            while True:
+                step = script.send(reply)
+                reply = None
+                if isinstance(step, float):
+                    await asyncio.sleep(step)
+                elif isinstance(step, Call):
+                    reply = await self._do(step)
+                else:
+                    try:
+                        reply = await self._http.send(step)
+                    except httpx.TransportError as error:
+                        reply = error
+        except StopIteration as end:
+            return cast("T", end.value)
 
     async def _pages(self, call: Call[Page[T]] | None) -> AsyncIterator[T]:
         while call is not None:
-            page = await self._send(call)
+            page = await self._do(call)
             for item in page.items:
                 yield item
             call = call.following(page)

@@ -18,7 +18,7 @@ ClickHouse, Redis or Elasticsearch beside them. Sources: mlflow.org, REST API; `
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
@@ -27,7 +27,6 @@ import httpx
 
 from nextlabel.application.service import CampaignService
 from nextlabel.campaign.new_tasks import LARGEST_PAYLOAD
-from nextlabel.campaign.results import GivenLabel, Result
 from nextlabel.campaign.states import PREFIX
 from nextlabel.errors import InputError, NotFoundError
 from nextlabel.integrations.tool import Tool
@@ -44,15 +43,6 @@ _TRACES: Final = "/api/3.0/mlflow/traces"
 Source = tuple[str, str]
 
 
-class _Bearer(httpx.Auth):
-    def __init__(self, token: str) -> None:
-        self._header = f"Bearer {token}"
-
-    def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
-        request.headers["Authorization"] = self._header
-        yield request
-
-
 class MLflow(Tool):
     """A tracking server at ``url``; the token is USER:PASSWORD, a bearer token, or empty."""
 
@@ -61,8 +51,12 @@ class MLflow(Tool):
 
     def __init__(self, url: str, token: str = "", timeout: float = 60.0) -> None:
         user, colon, password = token.strip().partition(":")
-        auth = httpx.BasicAuth(user, password) if colon else _Bearer(user) if user else None
-        super().__init__(url, auth, timeout)
+
+        def bearer(request: httpx.Request) -> httpx.Request:
+            request.headers["Authorization"] = f"Bearer {user}"
+            return request
+
+        super().__init__(url, httpx.BasicAuth(user, password) if colon else bearer if user else None, timeout)
 
     def experiment(self, name: str) -> str:
         """The id of an experiment by its name or its id."""
@@ -172,32 +166,18 @@ def _wanted(service: CampaignService, campaign: str, name: str) -> dict[str, dic
             **more,
         }
 
-    for one in service.labels(campaign):
+    for one in service[campaign].labels():
         if one.label is not None:
-            add(one.task, "feedback", _source(one), one.label, _details(one), counted=one.counted)
-    for result in service.results(campaign):
-        if _agreed(result):
-            source = "CODE", f"nextlabel:{campaign}"
-            probability = f"{result.probability:.2f}"
+            model = one.worker.startswith(PREFIX)
+            source = ("LLM_JUDGE", one.worker.removeprefix(PREFIX)) if model else ("HUMAN", one.worker)
+            more = {} if one.submitted is None else dict.fromkeys(("create_time", "last_update_time"), one.submitted)
+            more |= {} if one.comment is None else {"rationale": one.comment}
+            add(one.task, "feedback", source, one.label, more, counted=one.counted)
+    for result in service[campaign].results():
+        if result.labels > 0 or result.control or result.source != "labels":  # somebody has said what the answer is
+            source, probability = ("CODE", f"nextlabel:{campaign}"), f"{result.probability:.2f}"
             add(result.task, "expectation", source, result.label, {}, probability=probability, labels=result.labels)
     return wanted
-
-
-def _source(label: GivenLabel) -> Source:
-    """The worker, or the model that predicted."""
-    model = label.worker.startswith(PREFIX)
-    return ("LLM_JUDGE", label.worker.removeprefix(PREFIX)) if model else ("HUMAN", label.worker)
-
-
-def _details(label: GivenLabel) -> dict[str, Any]:
-    """When it was said, and why."""
-    times = {} if label.submitted is None else dict.fromkeys(("create_time", "last_update_time"), label.submitted)
-    return times if label.comment is None else {**times, "rationale": label.comment}
-
-
-def _agreed(result: Result) -> bool:
-    """Whether anybody has said what the answer is."""
-    return result.labels > 0 or result.control or result.source != "labels"
 
 
 def _same(wanted: Mapping[str, Any], there: Mapping[str, Any]) -> bool:

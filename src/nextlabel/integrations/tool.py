@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Final, Self
 
 import httpx
@@ -15,6 +15,10 @@ TRIES, FIRST_WAIT_S = 4, 0.2
 _LATER: Final = frozenset({429, 500, 502, 503, 504})
 
 
+#: How requests are signed.
+Auth = httpx.Auth | Callable[[httpx.Request], httpx.Request]
+
+
 class Tool:
     """A server at ``url``; a subclass is one tool, and says how its address and credentials are given."""
 
@@ -23,7 +27,7 @@ class Tool:
     example: ClassVar[str]
     credentials: ClassVar[str]
 
-    def __init__(self, url: str, auth: httpx.Auth | None, timeout: float = 30.0) -> None:
+    def __init__(self, url: str, auth: Auth | None, timeout: float = 30.0) -> None:
         self.url = checked_url(url, self.example)
         self._http = httpx.Client(base_url=self.url, auth=auth, timeout=timeout)
 

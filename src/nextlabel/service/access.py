@@ -77,24 +77,18 @@ class AccessCache:
     def __init__(self, store: SqlStore) -> None:
         self._store = store
         self._read_at = self._looked_at = float("-inf")
-        self._state = AccessState()
-        self._owners: dict[str, str] = {}  # of the state above
-        self.read()
-
-    @property
-    def state(self) -> AccessState:
-        """The state that was read last."""
-        return self._state
+        self._owners: dict[str, str] = {}  # of the state below
+        self.state = self.read()
 
     def read(self) -> AccessState:
         """Read the state from the store."""
         before, self._read_at = self._read_at, time.monotonic()  # meanwhile, others use the state that is there
         try:
-            self._state, self._owners = read_access(self._store), {}
+            self.state, self._owners = read_access(self._store), {}
         except BaseException:
             self._read_at = before
             raise
-        return self._state
+        return self.state
 
     async def refresh(self) -> None:
         """Read the state again if it is old."""
@@ -104,10 +98,10 @@ class AccessCache:
     async def find_token(self, token: str) -> AccessToken | None:
         """The record of a token, None if there is none."""
         hash = hashed(token)
-        if hash not in self._state.tokens and time.monotonic() - self._looked_at >= MISMATCH_CACHE_S:
+        if hash not in self.state.tokens and time.monotonic() - self._looked_at >= MISMATCH_CACHE_S:
             self._looked_at = time.monotonic()
             await to_thread.run_sync(self.read)
-        return self._state.tokens.get(hash)
+        return self.state.tokens.get(hash)
 
     async def check(self, token: AccessToken | None, method: str, path: str) -> None:
         """Refuse a request to a campaign that a token does not open, or with a limited one to change anything else."""
@@ -170,36 +164,30 @@ def create_token(
     owner: str | None = None,
     campaigns: Collection[str] = (),
     replace: bool = False,
+    by: AccessToken | None = None,
 ) -> str:
     """A further token, whose name must be new, or which replaces the one of that name within seconds.
 
     A requester is an owner by the token's name, unless ``owner`` is another one; the others see all owners' campaigns.
+    Administrators make any; ``by`` a requester one is made for their own campaigns.
     """
-    if owner and role == "administrator":
-        raise InputError("an administrator's token is for all owners.", "Leave the owner out, or choose another role.")
-    own = owner or (name if role == "requester" else "")
-    for campaign in campaigns:
-        if re.fullmatch(PATTERN, campaign) is None:
-            raise no_campaign(campaign)
-    token = _random_token()
-    own, limits = own and checked_name(own), ",".join(sorted(set(campaigns)))
-    record = AccessToken(checked_name(name), role, hashed(token), time.time(), own, limits)
-    if not store.access.save_token(record, replace):
-        raise ConflictError(f"there is a token {name!r} already.", "Choose another name, or revoke that token first.")
-    return token
-
-
-def make_token(
-    store: SqlStore, by: AccessToken | None, name: str, role: Role, owner: str | None, campaigns: Collection[str]
-) -> str:
-    """A token that somebody makes: an administrator any, a requester for their own campaigns."""
     if by is not None and by.owner:
         if role == "administrator" or (owner or by.owner) != by.owner:
             raise NotAllowedError(
                 "a requester makes tokens for their own campaigns alone.", "Ask an administrator for others."
             )
         owner = by.owner
-    return create_token(store, name, role, owner, campaigns)
+    if owner and role == "administrator":
+        raise InputError("an administrator's token is for all owners.", "Leave the owner out, or choose another role.")
+    for campaign in campaigns:
+        if re.fullmatch(PATTERN, campaign) is None:
+            raise no_campaign(campaign)
+    token, own = PREFIX + secrets.token_urlsafe(32), owner or (name if role == "requester" else "")
+    own, limits = own and checked_name(own), ",".join(sorted(set(campaigns)))
+    record = AccessToken(checked_name(name), role, hashed(token), time.time(), own, limits)
+    if not store.access.save_token(record, replace):
+        raise ConflictError(f"there is a token {name!r} already.", "Choose another name, or revoke that token first.")
+    return token
 
 
 def tokens_of(store: SqlStore, by: AccessToken | None) -> list[AccessToken]:
@@ -231,7 +219,3 @@ def checked_name(name: str) -> str:
 def hashed(token: str) -> str:
     """What is stored of a token."""
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _random_token() -> str:
-    return PREFIX + secrets.token_urlsafe(32)

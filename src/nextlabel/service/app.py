@@ -8,7 +8,7 @@ import logging
 import time
 import warnings
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager, nullcontext
 from functools import partial
 from threading import Thread
 from typing import Any
@@ -41,8 +41,7 @@ from nextlabel.service.middleware import BodyLimitMiddleware, RequestMiddleware,
 from nextlabel.service.openapi import complete_document
 from nextlabel.service.prefix import without_prefix
 from nextlabel.service.problem_details import problem_response
-from nextlabel.service.routes import campaigns, commands, health, platforms, results, tasks, tokens, work, workers
-from nextlabel.service.routes import webhooks as webhook_routes
+from nextlabel.service.routes import campaigns, commands, health, platforms, results, tasks, tokens, work
 from nextlabel.service.routes.work import WorkRouter
 from nextlabel.service.settings import ServiceSettings
 from nextlabel.service.webhooks import WebhookSender, WebhookWorker
@@ -52,8 +51,8 @@ from nextlabel.version import __version__
 #: A process claims a webhook for so many times as long as a receiver has to reply.
 CLAIMED = 3.0
 #: Work comes first: its routes are called most, and routes are tried in order.
-PARTS = (work, campaigns, tasks, results, workers, platforms, commands, webhook_routes, tokens, health)
-ROUTERS = tuple(part.router for part in PARTS)
+PARTS = (work, campaigns, tasks, results, platforms, commands, tokens, health)
+ROUTERS = (*(part.router for part in PARTS), results.workers)
 
 
 class ServiceApp(FastAPI):
@@ -101,11 +100,31 @@ def create_app(
     access = AccessCache(campaign_service.store)
     signer = LinkSigner(signing_key(campaign_service.store, settings.key_file), lambda: access.state)
     metrics = Metrics()
-    command_queue = CommandQueue(campaign_service, metrics.count_commit)
+    command_queue = CommandQueue(campaign_service, metrics.commits.observe)
     limits = RequestLimits(settings, metrics.count_limit)
     webhooks = Webhooks(campaign_service.store, CLAIMED * settings.webhook_seconds)
     webhook_worker = WebhookWorker(webhooks, WebhookSender(campaign_service.store, settings))
     authenticator = Authenticator(access, signer, limits, settings.open_metrics)
+    imports, deletions = campaign_service.imports, campaign_service.deletions
+    retain = partial(erase_old, campaign_service, settings.keep_names_days)
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
+        Thread(target=_warm_up, args=(campaign_service,), name="warm-up", daemon=True).start()
+        with (
+            repeated("import-recovery", lambda: recover_imports(imports), imports.stop),
+            repeated("deletions", lambda: clear_deleted(deletions), deletions.stop, deletions.wanted),
+            repeated("retention", retain, lambda: None, every=HOUR_S) if settings.keep_names_days else nullcontext(),
+            at_signals(imports.stop),
+        ):
+            async with webhook_worker.running():
+                yield {STATE: ConnectionLimits(settings, metrics.count_limit)}  # uvicorn hands it to every connection
+        await asyncio.to_thread(command_queue.close)
+        for handler in logging.getLogger("nextlabel").handlers:
+            handler.flush()
+        if close_service:
+            campaign_service.close()
+
     app = ServiceApp(
         title="nextlabel",
         version=__version__,
@@ -116,14 +135,7 @@ def create_app(
         redirect_slashes=False,
         default_response_class=AsciiJson,
         generate_unique_id_function=lambda route: route.name,  # operation ids as client generators want them
-        lifespan=_lifespan(
-            campaign_service,
-            command_queue,
-            ConnectionLimits(settings, metrics.count_limit),
-            webhook_worker,
-            close_service,
-            settings.keep_names_days,
-        ),
+        lifespan=lifespan,
         middleware=[
             Middleware(RequestMiddleware, authenticator=authenticator, metrics=metrics, settings=settings),
             Middleware(BodyLimitMiddleware, settings=settings),
@@ -131,8 +143,8 @@ def create_app(
         exception_handlers={HTTPException: _handle_error, RequestValidationError: _handle_error},
     )
     app.public_path = urlsplit(settings.public_url).path
-    app.work_router = WorkRouter(work.router, settings.max_body_bytes)
-    app.work = RequestMiddleware(app.work_router, authenticator, metrics, settings)
+    app.work_router = WorkRouter(work.router)
+    app.work = RequestMiddleware(BodyLimitMiddleware(app.work_router, settings), authenticator, metrics, settings)
     app.state.nextlabel = AppState(
         campaign_service, command_queue, settings, access, signer, metrics, limits, webhooks
     )  # fmt: skip
@@ -157,36 +169,6 @@ def _methods(path: str) -> list[str]:
     """The methods that the API allows at a path."""
     routes = [route for router in ROUTERS for route in router.routes if isinstance(route, APIRoute)]
     return sorted({method for route in routes if route.path_regex.match(path) for method in route.methods or ()})
-
-
-def _lifespan(
-    campaign_service: CampaignService,
-    command_queue: CommandQueue,
-    limits: ConnectionLimits,
-    webhook_worker: WebhookWorker,
-    close_service: bool,
-    keep_names_days: float,
-) -> Callable[[FastAPI], AbstractAsyncContextManager[dict[str, Any]]]:
-    @asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
-        Thread(target=_warm_up, args=(campaign_service,), name="warm-up", daemon=True).start()
-        imports, deletions = campaign_service.imports, campaign_service.deletions
-        retain = partial(erase_old, campaign_service, keep_names_days)
-        with (
-            repeated("import-recovery", lambda: recover_imports(imports), imports.stop),
-            repeated("deletions", lambda: clear_deleted(deletions), deletions.stop, deletions.wanted),
-            repeated("retention", retain, lambda: None, every=HOUR_S) if keep_names_days else nullcontext(),
-            webhook_worker.running(),
-            at_signals(imports.stop),
-        ):
-            yield {STATE: limits}  # uvicorn hands it to every connection (``GuardedProtocol``)
-        await asyncio.to_thread(command_queue.close)
-        for handler in logging.getLogger("nextlabel").handlers:
-            handler.flush()
-        if close_service:
-            campaign_service.close()
-
-    return lifespan
 
 
 def _warm_up(campaign_service: CampaignService) -> None:

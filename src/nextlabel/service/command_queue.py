@@ -42,7 +42,7 @@ _Outcome = tuple[_Job, Any, BaseException | None]
 class CommandQueue:
     """Runs commands (``campaign.commands``), those of one campaign in the order in which they arrive."""
 
-    def __init__(self, campaign_service: CampaignService, on_commit: Callable[[int], None] | None = None) -> None:
+    def __init__(self, campaign_service: CampaignService, on_commit: Callable[[float], None] | None = None) -> None:
         self._service, self._on_commit = campaign_service, on_commit
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         self._lock = Lock()
@@ -59,13 +59,10 @@ class CommandQueue:
 
     def close(self) -> None:
         """Run what is waiting, then end the thread; a later command starts it again."""
-        with self._lock:
-            thread = self._thread
-        if thread is not None:
+        if self._thread is not None:
             self._jobs.put(None)
-            thread.join()
-            with self._lock:
-                self._thread = None
+            self._thread.join()
+            self._thread = None
             if not self._jobs.empty():  # a command arrived after the end
                 self._start()
 
@@ -76,23 +73,15 @@ class CommandQueue:
                 self._thread.start()
 
     def _work(self) -> None:
-        closing = False
-        while not closing:
-            jobs: list[_Job] = []
-            job = self._jobs.get()
-            try:
-                while True:
-                    if job is None:
-                        closing = True
-                        break
+        """Run the commands that wait together, until ``close``."""
+        job = self._jobs.get()
+        while job is not None:
+            jobs = [job]
+            with suppress(Empty):
+                while len(jobs) < MAX_BATCH and (job := self._jobs.get_nowait()) is not None:
                     jobs.append(job)
-                    if len(jobs) == MAX_BATCH:
-                        break
-                    job = self._jobs.get_nowait()
-            except Empty:
-                pass
-            if jobs:
-                self._run_group(jobs)
+            self._run_group(jobs)
+            job = None if job is None else self._jobs.get()
 
     def _run_group(self, jobs: Sequence[_Job]) -> None:
         """Run jobs in one transaction; those of campaigns that another process has locked wait for it afterwards."""

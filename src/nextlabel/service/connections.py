@@ -11,7 +11,8 @@ connections max_connections   the connection that has been idle longest is close
 =========== ================= =================================================================================
 
 uvicorn has no such limits with httptools: an endless header is copied again with each piece that arrives, and a
-connection that never sends anything stays for ever.
+connection that never sends anything stays for ever. Each connection knows until when something has to arrive or to be
+read; every ``LOOK_S`` seconds all of them are looked at.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection
 from http import HTTPStatus
-from typing import Any, Literal
+from math import inf
+from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
@@ -33,25 +34,37 @@ from nextlabel.service.settings import ServiceSettings
 SLOWEST = 500
 #: How many times ``body_seconds`` a response waits to be read.
 READ_FACTOR = 4
-#: Seconds for which data that has arrived in time may lie waiting.
-GRACE_S = 0.1
+#: Seconds between two looks at the connections; after one that was later, what has arrived is taken first.
+LOOK_S = 0.2
 #: Open files that a process needs beside its connections.
 OTHER_FILES = 128
 #: Under this name the app's lifespan hands the limits to its connections.
 STATE = "connection_limits"
 
 
-@dataclass(frozen=True, slots=True)
 class ConnectionLimits:
-    """The limits, and what counts a refusal by the name of the limit."""
+    """The limits, what counts a refusal by the name of the limit, and the watch over the connections."""
 
-    settings: ServiceSettings
-    count: Callable[[str], None] = lambda limit: None
+    def __init__(self, settings: ServiceSettings, count: Callable[[str], None] = lambda limit: None) -> None:
+        self.settings, self.count = settings, count
+        #: Connections at once: those of the settings, or as many as the process may have files open.
+        self.most = max(1, min(settings.max_connections, open_files_allowed() - OTHER_FILES))
+        self._watching = False
 
-    @property
-    def most(self) -> int:
-        """Connections at once: those of the settings, or as many as the process may have files open."""
-        return max(1, min(self.settings.max_connections, open_files_allowed() - OTHER_FILES))
+    def watch(self, loop: asyncio.AbstractEventLoop, connections: Collection[Any]) -> None:
+        """Look at the connections again and again while there are any."""
+        if not self._watching:
+            self._watching = True
+            loop.call_later(LOOK_S, self._look, loop, connections, time.monotonic())
+
+    def _look(self, loop: asyncio.AbstractEventLoop, connections: Collection[Any], before: float) -> None:
+        now = time.monotonic()
+        if now < before + 2 * LOOK_S:  # else this process was busy
+            for one in list(connections):
+                one.look(now)
+        self._watching = False
+        if connections:
+            self.watch(loop, connections)
 
 
 def open_files_allowed() -> int:
@@ -74,15 +87,11 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        limits: ConnectionLimits | None = self.app_state.get(STATE)
-        self._limits = limits if limits is not None else ConnectionLimits(ServiceSettings())
-        self._timer: asyncio.TimerHandle | None = None
-        self._read_timer: asyncio.TimerHandle | None = None
+        self._limits: ConnectionLimits = self.app_state.get(STATE) or ConnectionLimits(ServiceSettings())
         self._head_bytes = self._body_bytes = self._piece_bytes = 0
         self._in_head = True
-        #: What has to arrive in time, and what a timer was started for.
-        self._awaited: Literal["head", "body"] | None = None
-        self._timed: Literal["head", "body"] | None = None
+        #: Until when the head or the next part of the body has to be there, and what was written be read.
+        self._due = self._read_by = inf
         self.idle_since = time.monotonic()
 
     @property
@@ -98,13 +107,24 @@ class GuardedProtocol(HttpToolsProtocol):
             self._refuse(503, "connections", "too many connections at once.", "Try again in a moment.")
             return
         self._expect_head()
-        self._time_what_is_awaited()
+        self._limits.watch(self.loop, self.connections)
 
-    def connection_lost(self, exc: Exception | None) -> None:
-        """The connection is gone."""
-        self._stop_timer()
-        self._stop_read_timer()
-        super().connection_lost(exc)
+    def look(self, now: float) -> None:
+        """Close the connection if the time for its head, its body or its response is over."""
+        if now > self._read_by:
+            self._limits.count("read_time")
+            self.transport.abort()
+        elif now > self._due and self._in_head:
+            self._refuse(
+                408, "head_time", f"no complete request arrived within {self._limits.settings.head_seconds:g} seconds.",
+                "Send it at once.",
+            )  # fmt: skip
+        elif now > self._due:  # what the service itself has not taken does not count
+            if self.flow.read_paused or self._body_bytes >= SLOWEST * self._limits.settings.body_seconds:
+                self._expect_body()
+                return
+            detail = f"the body arrives with less than {SLOWEST} bytes a second."
+            self._refuse(408, "body_time", detail, "Send it faster.")
 
     def data_received(self, data: bytes) -> None:
         """Take what has arrived; the head of a request must not grow for ever."""
@@ -113,14 +133,10 @@ class GuardedProtocol(HttpToolsProtocol):
         self._piece_bytes = len(data)
         self._body_bytes += self._piece_bytes
         super().data_received(data)
-        if self.transport.is_closing():
-            return
-        if self._in_head:
+        if self._in_head and not self.transport.is_closing():
             self._head_bytes += self._piece_bytes
             if self._head_bytes > self._limits.settings.max_header_bytes:
                 self._refuse_head()
-                return
-        self._time_what_is_awaited()
 
     def on_message_begin(self) -> None:
         """A request begins: its head has to arrive in time."""
@@ -145,7 +161,7 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         """The request is there."""
-        self._awaited = None
+        self._due = inf
         if not self.transport.is_closing():
             super().on_message_complete()
 
@@ -157,22 +173,12 @@ class GuardedProtocol(HttpToolsProtocol):
     def pause_writing(self) -> None:
         """The sender does not read as fast as the service writes."""
         super().pause_writing()
-        seconds = READ_FACTOR * self._limits.settings.body_seconds
-        self._read_timer = self.loop.call_later(seconds, self._reader_is_gone)
+        self._read_by = time.monotonic() + READ_FACTOR * self._limits.settings.body_seconds
 
     def resume_writing(self) -> None:
         """The sender has read what was written."""
-        self._stop_read_timer()
+        self._read_by = inf
         super().resume_writing()
-
-    def _reader_is_gone(self) -> None:
-        self._limits.count("read_time")
-        self.transport.abort()
-
-    def _stop_read_timer(self) -> None:
-        if self._read_timer is not None:
-            self._read_timer.cancel()
-            self._read_timer = None
 
     def _make_room(self) -> bool:
         """Close the connection that has been idle longest; False if there is none."""
@@ -187,11 +193,11 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def _expect_head(self) -> None:
         self._in_head, self._head_bytes = True, 0
-        self._awaited, self._timed = "head", None
+        self._due = time.monotonic() + self._limits.settings.head_seconds
 
-    def _head_is_late(self) -> None:
-        seconds = self._limits.settings.head_seconds
-        self._refuse(408, "head_time", f"no complete request arrived within {seconds:g} seconds.", "Send it at once.")
+    def _expect_body(self) -> None:
+        self._body_bytes = 0
+        self._due = time.monotonic() + self._limits.settings.body_seconds
 
     def _refuse_head(self) -> None:
         self._refuse(
@@ -200,42 +206,9 @@ class GuardedProtocol(HttpToolsProtocol):
             "Send fewer or shorter headers.",
         )  # fmt: skip
 
-    def _expect_body(self) -> None:
-        self._body_bytes = 0
-        self._awaited, self._timed = "body", None
-
-    def _time_what_is_awaited(self) -> None:
-        """Start or stop the timer; a request that arrives in one piece needs none."""
-        if self._awaited is not None and self._awaited == self._timed:
-            return
-        self._stop_timer()
-        self._timed = self._awaited
-        if self._awaited == "head":
-            self._timer = self.loop.call_later(self._limits.settings.head_seconds, self._run_out, self._head_is_late)
-        elif self._awaited == "body":
-            self._timer = self.loop.call_later(self._limits.settings.body_seconds, self._run_out, self._check_body)
-
-    def _check_body(self) -> None:
-        """Close the connection if the body arrives slowly; what the service itself has not taken does not count."""
-        seconds = self._limits.settings.body_seconds
-        if self.flow.read_paused or self._body_bytes >= SLOWEST * seconds:
-            self._expect_body()
-            self._time_what_is_awaited()
-            return
-        self._refuse(408, "body_time", f"the body arrives with less than {SLOWEST} bytes a second.", "Send it faster.")
-
-    def _run_out(self, then: Callable[[], None]) -> None:
-        """The time is over; what lay waiting while this process was busy is still taken, and cancels this timer."""
-        self._timer = self.loop.call_later(GRACE_S, then)
-
-    def _stop_timer(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-
     def _refuse(self, status: int, limit: str, detail: str, hint: str) -> None:
         """Say why, unless a response has begun, and close the connection."""
-        self._stop_timer()
+        self._due = inf
         if self.transport.is_closing():
             return
         self._limits.count(limit)

@@ -48,38 +48,33 @@ class RequestLimits:
 
     def check_move(self, campaign: str, worker: str) -> None:
         """A worker renews, releases or undoes."""
-        wait = self._moves.take(f"{campaign} {worker}")
-        if wait is not None:
-            self._refuse(
-                "worker_moves", wait,
-                f"more than {self._settings.worker_moves_per_minute} renewals, releases and undos in a minute.",
-                "Wait a moment.",
-            )  # fmt: skip
+        self._check(
+            "worker_moves", self._moves.take(f"{campaign} {worker}"),
+            f"more than {self._settings.worker_moves_per_minute} renewals, releases and undos in a minute.",
+            "Wait a moment.",
+        )  # fmt: skip
 
     def check_join(self, address: str, campaign: str, worker: str) -> None:
         """Somebody enters a campaign by the platforms' link."""
-        wait = self._names.take(f"{address} {campaign}", worker)
-        if wait is not None:
-            self._refuse(
-                "new_workers", wait,
-                f"{self._settings.new_workers_per_hour} workers have joined from the address {address} within an hour.",
-                f"Wait, or have {PREFIX}NEW_WORKERS_PER_HOUR raised; if this is the address of a proxy, have it named "
-                f"in {PREFIX}TRUSTED_PROXIES.",
-            )  # fmt: skip
+        self._check(
+            "new_workers", self._names.take(f"{address} {campaign}", worker),
+            f"{self._settings.new_workers_per_hour} workers have joined from the address {address} within an hour.",
+            f"Wait, or have {PREFIX}NEW_WORKERS_PER_HOUR raised; if this is the address of a proxy, have it named "
+            f"in {PREFIX}TRUSTED_PROXIES.",
+        )  # fmt: skip
 
     def failed_sign_in(self, address: str) -> None:
         """Somebody has tried a token that is wrong; valid tokens are never refused because of it."""
-        wait = self._sign_ins.take(address)
-        if wait is not None:
-            self._refuse(
-                "failed_sign_ins", wait,
-                f"more than {self._settings.failed_sign_ins_per_minute} wrong tokens from this address in a minute.",
-                "Wait, and check the token.",
-            )  # fmt: skip
+        self._check(
+            "failed_sign_ins", self._sign_ins.take(address),
+            f"more than {self._settings.failed_sign_ins_per_minute} wrong tokens from this address in a minute.",
+            "Wait, and check the token.",
+        )  # fmt: skip
 
-    def _refuse(self, limit: str, wait: float, message: str, hint: str) -> None:
-        self._count(limit)
-        raise TooManyRequestsError(message, hint, max(1, math.ceil(wait)))
+    def _check(self, limit: str, wait: float | None, message: str, hint: str) -> None:
+        if wait is not None:
+            self._count(limit)
+            raise TooManyRequestsError(message, hint, max(1, math.ceil(wait)))
 
 
 class _Recent(Generic[V]):

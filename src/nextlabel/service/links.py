@@ -55,6 +55,8 @@ from nextlabel.service.settings import PREFIX
 from nextlabel.store.sql import SqlStore
 
 WORKER, JOIN, AUDIT = "w3", "j3", "a3"
+#: The links that several people have, each with one version for all of them.
+SHARED = {JOIN: JOIN_LINK, AUDIT: AUDIT_LINK}
 
 #: Workers' tokens that are remembered as valid: a signature takes longer to check than everything else about a sender.
 CACHED_TOKENS = 10_000
@@ -103,16 +105,18 @@ class LinkSigner:
 
     def worker_token(self, campaign: str, worker: str) -> str:
         """The token of one worker of one campaign."""
-        name = coming_worker(worker)
-        return self.sign(WORKER, [campaign, name, self.version(campaign, name)])
+        return self._current(WORKER, campaign, coming_worker(worker))
 
     def join_token(self, campaign: str) -> str:
         """The token for everybody whom a platform sends to one campaign."""
-        return self.sign(JOIN, [campaign, self.version(campaign, JOIN_LINK)])
+        return self._current(JOIN, campaign)
 
     def audit_token(self, campaign: str, end: int) -> str:
         """The token of an expert for the first ``end`` items that were drawn."""
-        return self.sign(AUDIT, [campaign, end, self.version(campaign, AUDIT_LINK)])
+        return self._current(AUDIT, campaign, end)
+
+    def _current(self, kind: str, *said: Any) -> str:
+        return self.sign(kind, [*said, self.version(said[0], SHARED.get(kind, said[-1]))])
 
     def version(self, campaign: str, worker: str) -> int:
         """The current version of a worker's link, or of the platforms' link (``JOIN_LINK``)."""
@@ -121,24 +125,26 @@ class LinkSigner:
 
     def read_worker(self, token: str) -> WorkerKey | None:
         """The worker that a token stands for, None if it is not valid."""
-        payload = self._payload(self._state().secret, WORKER, token)
-        if payload is None or payload[2] != self.version(payload[0], payload[1]):
-            return None
-        return WorkerKey(payload[0], payload[1])
+        found = self._read_current(WORKER, token)
+        return None if found is None else WorkerKey(*found)
 
     def read_join(self, token: str) -> str | None:
         """The campaign that a token lets people join, None if the token is not valid."""
-        payload = self._payload(self._state().secret, JOIN, token)
-        if payload is None or payload[1] != self.version(payload[0], JOIN_LINK):
-            return None
-        return str(payload[0])
+        found = self._read_current(JOIN, token)
+        return None if found is None else str(found[0])
 
     def read_audit(self, token: str) -> AuditKey | None:
         """What an expert may answer by a token, None if it is not valid."""
-        payload = self._payload(self._state().secret, AUDIT, token)
-        if payload is None or payload[2] != self.version(payload[0], AUDIT_LINK):
+        found = self._read_current(AUDIT, token)
+        return None if found is None else AuditKey(*found)
+
+    def _read_current(self, kind: str, token: str) -> list[Any] | None:
+        """What a token says, without its version; None if that is not the current one."""
+        payload = self.read(kind, token)
+        if payload is None:
             return None
-        return AuditKey(payload[0], payload[1])
+        *said, version = payload
+        return said if version == self.version(said[0], SHARED.get(kind, said[-1])) else None
 
     def joined(self, token: str, parameters: Mapping[str, str]) -> str:
         """The worker's token for a join token and the parameters that a platform added to the address."""
@@ -197,13 +203,10 @@ def revoke_links(store: SqlStore, campaign: str, workers: Iterable[str], join: b
 
     Running processes notice within seconds.
     """
-    for worker in workers:
-        name = link_name(store.get(SECRET) or b"", campaign, checked_worker(worker))
+    secret = store.get(SECRET) or b""
+    names = [link_name(secret, campaign, checked_worker(worker)) for worker in workers]
+    for name in [*names, *([JOIN_LINK] if join else []), *([AUDIT_LINK] if audit else [])]:
         store.access.revoke_link(campaign, name)
-    if join:
-        store.access.revoke_link(campaign, JOIN_LINK)
-    if audit:
-        store.access.revoke_link(campaign, AUDIT_LINK)
 
 
 def signing_key(store: SqlStore, key_file: str = "") -> bytes:

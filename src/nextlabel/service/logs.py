@@ -7,6 +7,7 @@ import logging
 import re
 import sys
 from contextlib import nullcontext
+from logging.handlers import MemoryHandler
 from threading import Thread
 from time import sleep
 from typing import Any, TextIO
@@ -41,43 +42,30 @@ class JsonFormatter(logging.Formatter):
         return json.dumps(line)
 
 
-class BufferedHandler(logging.Handler):
+class BufferedHandler(MemoryHandler):
     """Writes many lines at once: each write gives up the interpreter lock and has to wait to get it back.
 
     Lines are at most ``FLUSH_INTERVAL_S`` seconds late; warnings and errors are written at once.
     """
 
     def __init__(self, stream: TextIO) -> None:
-        super().__init__()
+        super().__init__(BUFFERED_LINES, logging.WARNING)
         self.setFormatter(JsonFormatter())
         self._stream = stream
-        self._lines: list[str] = []
         Thread(target=self._flush_often, name="log", daemon=True).start()
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Accept a record."""
-        self._lines.append(self.format(record) + "\n")
-        if record.levelno >= logging.WARNING or len(self._lines) >= BUFFERED_LINES:
-            self.flush()
 
     def flush(self) -> None:
         """Write all lines that were held back."""
         with self.lock or nullcontext():
-            lines, self._lines = self._lines, []
-            if lines:
-                self._stream.write("".join(lines))
+            records, self.buffer = self.buffer, []
+            if records:
+                self._stream.write("".join(f"{self.format(record)}\n" for record in records))
                 self._stream.flush()
 
     def _flush_often(self) -> None:
         while True:
             sleep(FLUSH_INTERVAL_S)
             self.flush()
-
-
-def log_request(fields: dict[str, Any], seconds: float) -> None:
-    """Write the line of one request."""
-    fields["ms"] = round(1000 * seconds, 2)
-    request_log.info("", extra={"fields": fields})
 
 
 def log_to_stderr(level: str) -> None:

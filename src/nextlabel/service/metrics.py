@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from functools import lru_cache
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
@@ -18,6 +19,7 @@ from nextlabel.campaign.rows import CampaignRow
 
 disable_created_metrics()  # type: ignore[no-untyped-call] # they would add a second series to every counter
 SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 60)
+SERIES = 4096
 METHODS = frozenset({"GET", "HEAD", "POST", "PATCH", "PUT", "DELETE", "OPTIONS"})
 #: Gauges of a campaign: attribute of its row, and description.
 GAUGES = {
@@ -41,8 +43,6 @@ class Metrics:
     def __init__(self) -> None:
         self._shared = "PROMETHEUS_MULTIPROC_DIR" in os.environ
         self._registry = CollectorRegistry()
-        #: What a method, a route and a status are counted by: to find it anew costs more than to count.
-        self._series: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
         own = self._registry
         self._requests = Counter("nextlabel_requests", "Requests answered", ("method", "route", "status"), registry=own)
         self._seconds = Histogram(
@@ -52,10 +52,13 @@ class Metrics:
             registry=own,
             buckets=SECONDS,
         )
-        self._asks = Counter("nextlabel_asks", "Asks by outcome", ("outcome",), registry=own)
-        self._tells = Counter("nextlabel_tells", "Labels told, by status", ("status",), registry=own)
-        self._refusals = Counter("nextlabel_limits_exceeded", "Limits that were exceeded", ("limit",), registry=own)
-        self._commits = Histogram(
+        #: What a request is counted by: to find it anew costs more than to count.
+        self._series = lru_cache(SERIES)(lambda *by: (self._requests.labels(*by), self._seconds.labels(*by[:2])))
+        #: Asks by outcome (``leased``, or why there was no task), labels told, and limits that were exceeded.
+        self.asks = Counter("nextlabel_asks", "Asks by outcome", ("outcome",), registry=own)
+        self.tells = Counter("nextlabel_tells", "Labels told, by status", ("status",), registry=own)
+        self.refusals = Counter("nextlabel_limits_exceeded", "Limits that were exceeded", ("limit",), registry=own)
+        self.commits = Histogram(
             "nextlabel_commands_per_commit",
             "Commands committed together",
             registry=own,
@@ -64,30 +67,14 @@ class Metrics:
 
     def count_request(self, method: str, route: str, status: int, seconds: float) -> None:
         """A request was answered."""
-        series = self._series.get((method, route, status))
-        if series is None:
-            known = method if method in METHODS else "other"
-            series = self._requests.labels(known, route, status), self._seconds.labels(known, route)
-            if known == method:  # others could be any number of texts
-                self._series[method, route, status] = series
-        series[0].inc()
-        series[1].observe(seconds)
-
-    def count_ask(self, outcome: str) -> None:
-        """A worker asked: ``leased``, or the reason why there was no task."""
-        self._asks.labels(outcome).inc()
-
-    def count_tell(self, status: str) -> None:
-        """A worker told a label."""
-        self._tells.labels(status).inc()
+        known = method if method in METHODS else "other"  # others could be any number of texts
+        requests, duration = self._series(known, route, status)
+        requests.inc()
+        duration.observe(seconds)
 
     def count_limit(self, limit: str) -> None:
         """A limit was exceeded (``service.limits``, ``service.connections``)."""
-        self._refusals.labels(limit).inc()
-
-    def count_commit(self, commands: int) -> None:
-        """Some commands were committed together."""
-        self._commits.observe(commands)
+        self.refusals.labels(limit).inc()
 
     def page(self, rows: list[CampaignRow]) -> bytes:
         """All metrics in Prometheus' text format; of campaigns, those given."""

@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from starlette.datastructures import Headers
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from nextlabel.campaign.rows import campaign_of
 from nextlabel.service.auth import API, REQUESTER, Authenticator, Principal
-from nextlabel.service.logs import log_request, request_log, without_secrets
+from nextlabel.service.logs import request_log, without_secrets
 from nextlabel.service.metrics import Metrics
 from nextlabel.service.problem_details import BodyTooLargeError, problem_response
 from nextlabel.service.settings import MIB, ServiceSettings
@@ -81,12 +81,8 @@ class RequestMiddleware:
 
     def __init__(self, app: ASGIApp, authenticator: Authenticator, metrics: Metrics, settings: ServiceSettings) -> None:
         self._app, self._authenticator, self._metrics = app, authenticator, metrics
-        self._security_headers: tuple[tuple[bytes, bytes], ...] = (
-            *SECURITY_HEADERS,
-            *([HSTS] if settings.is_https else []),
-        )
+        self._security_headers = (*SECURITY_HEADERS, *([HSTS] if settings.is_https else []))
         self._log_names = settings.log_names
-        self._security_names = frozenset(name for name, _ in self._security_headers)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request."""
@@ -123,27 +119,18 @@ class RequestMiddleware:
             await self._app(scope, receive, send_recorded)
         except Exception as error:
             if context.status:  # the response has begun: all that is left is to break the connection off
-                request_log.error(
-                    "response broken off", exc_info=error, extra={"fields": self._log_fields(scope, context)}
-                )
+                self._log(logging.ERROR, "response broken off", scope, context, error)
                 raise
             response, context.cause = problem_response(error, context.request_id), error
             if response.status_code == 500:
-                request_log.error(
-                    "unexpected error", exc_info=error, extra={"fields": self._log_fields(scope, context)}
-                )
+                self._log(logging.ERROR, "unexpected error", scope, context, error)
             await response(scope, receive, send_recorded)
         finally:
             self._record(scope, context)
 
     def _with_security(self, headers: Any, context: RequestContext) -> list[tuple[bytes, bytes]]:
-        present = {name for name, _ in headers}
-        if present.isdisjoint(self._security_names):
-            missing = self._security_headers
-        else:
-            missing = tuple(pair for pair in self._security_headers if pair[0] not in present)
-        if context.framed:
-            missing = tuple(pair for pair in missing if pair[0] != X_FRAME_OPTIONS)
+        there = {name for name, _ in headers} | ({X_FRAME_OPTIONS} if context.framed else set())
+        missing = [pair for pair in self._security_headers if pair[0] not in there]
         return [*headers, *missing, (b"x-request-id", context.request_id.encode())]
 
     def _record(self, scope: Scope, context: RequestContext) -> None:
@@ -156,12 +143,16 @@ class RequestMiddleware:
         self._metrics.count_request(scope["method"], route_of(scope), context.status, seconds)
         if context.status == 503:
             cause = without_secrets(f"{type(context.cause).__name__}: {context.cause}".splitlines()[0][:300])
-            request_log.warning(
-                "the request could not be served",
-                extra={"fields": {**self._log_fields(scope, context), "cause": cause}},
-            )
-        if request_log.isEnabledFor(logging.INFO):
-            log_request(self._log_fields(scope, context), seconds)
+            self._log(logging.WARNING, "the request could not be served", scope, context, cause=cause)
+        self._log(logging.INFO, "", scope, context, ms=round(1000 * seconds, 2))
+
+    def _log(
+        self, level: int, message: str, scope: Scope, context: RequestContext,
+        error: Exception | None = None, **more: Any,
+    ) -> None:  # fmt: skip
+        if request_log.isEnabledFor(level):
+            fields = {**self._log_fields(scope, context), **more}
+            request_log.log(level, message, exc_info=error, extra={"fields": fields})
 
     def _log_fields(self, scope: Scope, context: RequestContext) -> dict[str, Any]:
         """What a line of the log says; of workers no names, unless the settings ask for them."""
@@ -202,47 +193,20 @@ class BodyLimitMiddleware:
             return
         upload = _UPLOAD.fullmatch(scope["path"])
         limit = self._settings.max_upload_bytes if upload else self._settings.max_body_bytes
-        await _check_announced(scope, receive, limit)
+        sizes = [value for name, value in scope["headers"] if name == b"content-length" and value.isdigit()]
+        announced = max(map(int, sizes), default=0)
+        if announced > limit:
+            while announced <= DISCARD_LIMIT and (await receive()).get("more_body", False):
+                pass
+            raise BodyTooLargeError(limit)
         size = 0
 
         async def receive_limited() -> Message:
             nonlocal size
             message = await receive()
-            if message["type"] == "http.request":
-                size += len(message.get("body", b""))
-                if size > limit:
-                    raise BodyTooLargeError(limit)
+            size += len(message.get("body", b""))
+            if size > limit:
+                raise BodyTooLargeError(limit)
             return message
 
         await self._app(scope, receive_limited, send)
-
-
-async def read_body(scope: Scope, receive: Receive, limit: int) -> bytes:
-    """The whole body of a request, if it is not larger than ``limit``."""
-    await _check_announced(scope, receive, limit)
-    body: bytes = b""
-    while True:
-        message = await receive()
-        if message["type"] != "http.request":
-            raise ClientDisconnect
-        body += message.get("body", b"")
-        if len(body) > limit:
-            raise BodyTooLargeError(limit)
-        if not message.get("more_body", False):
-            return body
-
-
-async def _check_announced(scope: Scope, receive: Receive, limit: int) -> None:
-    """Refuse a body that is announced as too large."""
-    for name, value in scope["headers"]:
-        if name == b"content-length" and value.isdigit() and int(value) > limit:
-            if int(value) <= DISCARD_LIMIT:
-                await _discard(receive)
-            raise BodyTooLargeError(limit)
-
-
-async def _discard(receive: Receive) -> None:
-    while True:
-        message = await receive()
-        if message["type"] != "http.request" or not message.get("more_body", False):
-            return

@@ -20,12 +20,12 @@ import hashlib
 import hmac
 import json
 import re
-import threading
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Coroutine, Iterable
+from contextlib import asynccontextmanager
 from email.message import EmailMessage
 from email.utils import formatdate
+from functools import cached_property
 from html import escape
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from smtplib import SMTP, SMTP_SSL
@@ -60,22 +60,19 @@ class WebhookSender:
     def __init__(self, store: SqlStore, settings: ServiceSettings) -> None:
         self._key = signing_key(store, settings.key_file)
         self._settings = settings
-        self._client: httpx.AsyncClient | None = None
 
-    @property
+    @cached_property
     def _http(self) -> httpx.AsyncClient:
         """Made when it is needed: most services have no webhooks."""
-        if self._client is None:
-            self._client = httpx.AsyncClient(
-                timeout=self._settings.webhook_seconds, follow_redirects=False, trust_env=False,
-                headers={"user-agent": f"nextlabel/{__version__}", "content-type": "application/json"},
-            )  # fmt: skip
-        return self._client
+        return httpx.AsyncClient(
+            timeout=self._settings.webhook_seconds, follow_redirects=False, trust_env=False,
+            headers={"user-agent": f"nextlabel/{__version__}", "content-type": "application/json"},
+        )  # fmt: skip
 
     async def close(self) -> None:
         """Close the connections."""
-        if self._client is not None:
-            await self._client.aclose()
+        if "_http" in vars(self):
+            await self._http.aclose()
 
     def secret_of(self, webhook: Webhook) -> str:
         """The secret of a webhook; people need none."""
@@ -232,53 +229,39 @@ class WebhookWorker:
         self._webhooks, self._sender = webhooks, sender
         self._busy: dict[str, asyncio.Task[None]] = {}
 
-    @contextmanager
-    def running(self) -> Iterator[None]:
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
         """Tell webhooks until the end of the block."""
-        loop = asyncio.new_event_loop()
-        ended = asyncio.Event()
-        thread = threading.Thread(target=self._run, args=(loop, ended), name="webhook-worker", daemon=True)
-        thread.start()
+        work = asyncio.create_task(self._work())
         try:
             yield
         finally:
-            loop.call_soon_threadsafe(ended.set)
-            thread.join(END_S)
+            work.cancel()
+            await asyncio.wait([work], timeout=END_S)
 
-    def _run(self, loop: asyncio.AbstractEventLoop, ended: asyncio.Event) -> None:
-        with asyncio.Runner(loop_factory=lambda: loop) as runner:
-            runner.run(self._work(ended))
-
-    async def _work(self, ended: asyncio.Event) -> None:
-        while not ended.is_set():
-            try:
-                for webhook in await asyncio.to_thread(self._webhooks.due):
-                    if webhook.id not in self._busy and len(self._busy) < MOST_AT_ONCE:
-                        self._busy[webhook.id] = asyncio.create_task(self._deliver(webhook))
-            except UnavailableError:  # tried again
-                pass
-            except Exception as error:
-                request_log.warning("webhooks could not be looked at", exc_info=error)
-            try:
-                await asyncio.wait_for(ended.wait(), INTERVAL_S)
-            except TimeoutError:
-                continue
-        for task in list(self._busy.values()):
-            task.cancel()
-        await asyncio.gather(*self._busy.values(), return_exceptions=True)
-        await self._sender.close()
-
-    async def _deliver(self, webhook: Webhook) -> None:
+    async def _work(self) -> None:
         try:
-            told = await self._webhooks.deliver(webhook, self._sender.send)
-            if told:
-                request_log.debug("webhook %s of %s was told %d messages", webhook.id, webhook.campaign, told)
-            now = await asyncio.to_thread(self._webhooks.find, webhook)
-            if now is not None and now.disabled is not None:
-                request_log.warning("webhook %s of %s is disabled: %s", now.id, now.campaign, now.disabled)
+            while True:
+                await self._guarded(self._begin(), "webhooks could not be looked at")
+                await asyncio.sleep(INTERVAL_S)
+        finally:
+            for task in self._busy.values():
+                task.cancel()
+            await asyncio.gather(*self._busy.values(), return_exceptions=True)
+            await self._sender.close()
+
+    async def _begin(self) -> None:
+        for webhook in await asyncio.to_thread(self._webhooks.due):
+            if webhook.id not in self._busy and len(self._busy) < MOST_AT_ONCE:
+                failed = f"webhook {webhook.id} of {webhook.campaign} could not be told"
+                task = asyncio.create_task(self._guarded(self._webhooks.deliver(webhook, self._sender.send), failed))
+                self._busy[webhook.id] = task
+                task.add_done_callback(lambda _, id=webhook.id: self._busy.pop(id))  # type: ignore[misc]
+
+    async def _guarded(self, work: Coroutine[Any, Any, Any], failed: str) -> None:
+        try:
+            await work
         except UnavailableError:  # tried again
             pass
         except Exception as error:
-            request_log.warning("webhook %s of %s could not be told", webhook.id, webhook.campaign, exc_info=error)
-        finally:
-            self._busy.pop(webhook.id, None)
+            request_log.warning(failed, exc_info=error)

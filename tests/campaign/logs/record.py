@@ -88,7 +88,7 @@ def walk(service: Any, clock: Clock, id: str, batches: dict[int, Any], steps: in
         )[0]
         try:
             if move == "ask":
-                lease = service.ask(id, f"w{random.randrange(workers)}")
+                lease = service[id].ask(f"w{random.randrange(workers)}")
                 if lease and lease.id not in leases:
                     leases.append(lease.id)
                     out.append(lease.id)
@@ -96,35 +96,35 @@ def walk(service: Any, clock: Clock, id: str, batches: dict[int, Any], steps: in
                 if row.classes <= 64:
                     service.table_cache.wait(row.config, service.store.classes(id), wanted_rho(row))
             elif move == "tell" and out:
-                service.tell(out.pop(random.randrange(len(out))), random.choice(labels))
+                service[id].tell(out.pop(random.randrange(len(out))), random.choice(labels))
             elif move in ("late", "release", "renew", "undo") and leases:
                 lease_id = leases[max(len(leases) - 1 - int(random.expovariate(0.3)), 0)]
                 if move == "late":
-                    service.tell(lease_id, random.choice(labels))
+                    service[lease_id].tell(lease_id, random.choice(labels))
                 else:
-                    getattr(service, move)(lease_id)
+                    getattr(service[id], move)(lease_id)
                     if move == "undo" and lease_id not in out:
                         out.append(lease_id)
             elif move == "wait":
                 clock.now += random.choice((20.0, 70.0, 200.0))
             elif move == "pause":
-                (service.resume if service.store.row(id).paused else service.pause)(id)
+                (service[id].resume if service.store.row(id).paused else service[id].pause)()
             elif move == "budget":
                 row = service.store.row(id)
-                service.change(id, {"budget": random.choice((row.spent, row.budget + 20, row.spent + 5))})
+                service[id].change(budget=random.choice((row.spent, row.budget + 20, row.spent + 5)))
             elif move == "deadline":
-                service.change(id, {"deadline": random.choice((None, None, clock.now + 100.0))})
+                service[id].change(deadline=random.choice((None, None, clock.now + 100.0)))
             elif move == "lease":
-                service.change(id, {"lease_seconds": random.choice((None, 30.0, 120.0))})
+                service[id].change(lease_seconds=random.choice((None, 30.0, 120.0)))
         except InputError:
             continue
         row = service.store.row(id)
         if row.paused and random.random() < 0.4:
-            service.resume(id)
+            service[id].resume()
         if row.deadline is not None and clock.now > row.deadline and random.random() < 0.3:
-            service.change(id, {"deadline": None})
+            service[id].change(deadline=None)
         if row.spent >= row.budget and random.random() < 0.3:
-            service.change(id, {"budget": row.budget + 25})
+            service[id].change(budget=row.budget + 25)
 
 
 def everything(store: Any, id: str) -> dict[str, Any]:
@@ -160,7 +160,7 @@ def record(name: str, folder: Path) -> dict[str, int]:
         walk(service, clock, name, batches, steps, Random(seed), workers, gap, config["labels"])
         events = [asdict(event) for event in service.store.events(name, 0, 10**6)]
         state = everything(service.store, name)
-        state["results"] = [asdict(result) for result in service.results(name)]
+        state["results"] = [asdict(result) for result in service[name].results()]
         service.close()
     text = json.dumps({"events": events, "state": state})
     (folder / f"{name}.json.gz").write_bytes(gzip.compress(text.encode(), 9, mtime=0))

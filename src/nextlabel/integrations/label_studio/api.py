@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Generator, Iterator, Mapping
+from itertools import count
 from typing import Any, Final
 
 import httpx
@@ -75,9 +76,7 @@ class LabelStudio(Tool):
         if changed_after is not None:
             item = {"filter": "filter:tasks:updated_at", "operator": "greater", "type": "Datetime"}
             query["filters"] = {"conjunction": "and", "items": [{**item, "value": changed_after}]}
-        page = 0
-        while True:
-            page += 1
+        for page in count(1):
             options = {
                 "project": project, "page": page, "page_size": PAGE, "fields": "all", "resolve_uri": "false",
                 "query": json.dumps(query),
@@ -98,14 +97,13 @@ class LabelStudio(Tool):
     def members(self, organisation: int) -> list[dict[str, Any]]:
         """The people of an organisation, all of whom may label in its projects."""
         found: list[dict[str, Any]] = []
-        page = 0
-        while True:
-            page += 1
-            path = f"/api/organizations/{organisation}/memberships"
+        path = f"/api/organizations/{organisation}/memberships"
+        for page in count(1):
             some = self.send("GET", path, params={"page": page, "page_size": PAGE})
             found += [member["user"] for member in some["results"]]
             if some["next"] is None:
-                return found
+                break
+        return found
 
     def tabs(self, project: int) -> list[dict[str, Any]]:
         """The Data Manager's tabs."""

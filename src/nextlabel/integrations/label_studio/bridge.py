@@ -33,7 +33,6 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from threading import Event, Lock, RLock
@@ -45,7 +44,7 @@ from nextlabel.campaign.external_answers import SKIPPED, Skipped
 from nextlabel.campaign.new_tasks import LARGEST_PAYLOAD
 from nextlabel.campaign.predictions import workers_of
 from nextlabel.campaign.rows import LeaseRow, is_prediction
-from nextlabel.errors import ConflictError, InputError, NextlabelError, NotFoundError
+from nextlabel.errors import ConflictError, InputError, NextlabelError, NotFoundError, UnavailableError
 from nextlabel.integrations.label_studio.api import LabelStudio
 from nextlabel.prose import listed
 
@@ -100,22 +99,16 @@ def control_of(project: Mapping[str, Any], name: str | None = None) -> Control:
             f"Say which are the labels, e.g. --control {next(iter(found))}.",
         )
     tag = name if name is not None else next(iter(found))
-    _check_single(project, tag)
-    return Control(tag, found[tag]["to_name"][0], tuple(found[tag]["labels"]))
-
-
-def _check_single(project: Mapping[str, Any], tag: str) -> None:
-    """Refuse choices of which several may be chosen, or that are made for each region."""
-    for element in ElementTree.fromstring(project["label_config"]).iter("Choices"):
-        if element.get("name") != tag:
-            continue
+    elements = ElementTree.fromstring(project["label_config"]).iter("Choices")
+    for element in (one for one in elements if one.get("name") == tag):
         for attribute, bad in (("choice", "multiple"), ("perRegion", "true"), ("perItem", "true")):
             if element.get(attribute) == bad:
                 raise InputError(
-                    f'the Choices {tag!r} of project {project["id"]} have {attribute}="{bad}", so that a task can have '
+                    f'the Choices {tag!r} of project {number} have {attribute}="{bad}", so that a task can have '
                     "several of them.",
                     'nextlabel takes one label per person and task: set choice="single" in the labeling interface.',
                 )
+    return Control(tag, found[tag]["to_name"][0], tuple(found[tag]["labels"]))
 
 
 def task_table(task: Mapping[str, Any], url: str) -> dict[str, Any]:
@@ -168,16 +161,11 @@ def _rows(found: Mapping[int, Mapping[str, Any]], labels: Sequence[str]) -> list
     scores = [one["score"] for one in found.values()]
     if not all(isinstance(score, int | float) and 1 / len(labels) < score <= 1 for score in scores):
         return [{"task": str(task), "label": one["label"]} for task, one in found.items()]
-    return [
-        {
-            "task": str(task),
-            **{
-                name: one["score"] if name == one["label"] else (1 - one["score"]) / (len(labels) - 1)
-                for name in labels
-            },
-        }
-        for task, one in found.items()
-    ]
+    rows = []
+    for task, one in found.items():
+        others = (1 - one["score"]) / (len(labels) - 1)
+        rows.append({"task": str(task), **dict.fromkeys(labels, others), one["label"]: one["score"]})
+    return rows
 
 
 FILTER: Final = f"filter:tasks:data.{FIELD}"
@@ -210,8 +198,7 @@ class Annotators:
         self._locks = tuple(Lock() for _ in range(_LOCKS))
         self._by_user: dict[int, Annotator] = {}
         self._lock = Lock()
-        self._to_hide: deque[tuple[int, int]] = deque()
-        self._to_tidy: deque[tuple[int, int]] = deque()
+        self._to_hide: deque[tuple[int, int, bool]] = deque()  # user, task, and whether there is no hurry
 
     @property
     def all(self) -> list[Annotator]:
@@ -223,23 +210,20 @@ class Annotators:
         with self._lock:
             for user in self._studio.members(self._organisation):
                 if user["id"] not in self._by_user:
-                    self._add(int(user["id"]), str(user.get("email") or ""))
-        if self._only is not None:
-            missing = self._only - {one.worker.lower() for one in self._by_user.values()}
-            if missing:
-                raise InputError(
-                    f"there is nobody called {listed(sorted(missing))} in the project's organisation.",
-                    "Give the e-mail addresses of its members, separated by commas.",
-                )
+                    self._add(int(user["id"]), str(user.get("email") or f"user {user['id']}"))
+        missing = (self._only or set()) - {one.worker.lower() for one in self._by_user.values()}
+        if missing:
+            raise InputError(
+                f"there is nobody called {listed(sorted(missing))} in the project's organisation.",
+                "Give the e-mail addresses of its members, separated by commas.",
+            )
 
     def of(self, user: int) -> Annotator:
-        """Somebody by number, who may be new."""
+        """Somebody by number, who may be new, or may have left."""
         if user not in self._by_user:
             self.refresh()
         with self._lock:
-            if user not in self._by_user:  # somebody who has left
-                self._by_user[user] = Annotator(user, f"user {user}", gets_tasks=False)
-            return self._by_user[user]
+            return self._by_user.setdefault(user, Annotator(user, f"user {user}", gets_tasks=False))
 
     def find(self, user: int) -> Annotator | None:
         """Somebody by number, if they are known."""
@@ -253,34 +237,39 @@ class Annotators:
         """The annotator's tab shows a task or nothing; what it showed before leaves it, without hurry if ``done``."""
         before = annotator.shown
         if task is not None and task != before:
-            self._change(task, add=annotator.user)
+            self._change(task, annotator.user, shown=True)
         annotator.shown = task
         if before is not None and before != task:
             self.hide_later(annotator.user, before, done)
 
     def hide_later(self, user: int, task: int, done: bool) -> None:
         """The task is to leave the user's tab; if they have labelled it, there is no hurry."""
-        (self._to_tidy if done else self._to_hide).append((user, task))
+        (self._to_hide.append if done else self._to_hide.appendleft)((user, task, done))
 
     def hide_now(self, most: int) -> None:
         """Take away what is to leave the tabs, and of what was labelled at most so many."""
-        for queue, many in ((self._to_hide, len(self._to_hide)), (self._to_tidy, most)):
-            for _ in range(min(many, len(queue))):
-                user, task = queue[0]
-                annotator = self.find(user)
-                if annotator is None or annotator.shown != task:  # else it has come back
-                    with suppress(NotFoundError):
-                        self._change(task, remove=user)
-                queue.popleft()
+        while self._to_hide and (most > 0 or not self._to_hide[0][2]):
+            user, task, done = self._to_hide.popleft()
+            annotator = self.find(user)
+            if annotator is None or annotator.shown != task:  # else it has come back
+                try:
+                    self._change(task, user, shown=False)
+                except NotFoundError:
+                    pass
+                except UnavailableError:
+                    self.hide_later(user, task, done)
+                    raise
+            most -= done
 
-    def _add(self, user: int, email: str) -> None:
-        worker = email or f"user {user}"
+    def _add(self, user: int, worker: str) -> None:
         gets_tasks = self._only is None or worker.lower() in self._only
         if gets_tasks:
-            self._make_tab(user, worker)
+            if self._tabs is None:
+                there = {user_of_tab(tab): int(tab["id"]) for tab in reversed(self._studio.tabs(self._project))}
+                self._tabs = {owner: number for owner, number in there.items() if owner is not None}
+            if user not in self._tabs:
+                self._tabs[user] = int(self._studio.create_tab(self._project, tab_data(user, worker))["id"])
         self._by_user[user] = Annotator(user, worker, gets_tasks)
-
-    # Tabs
 
     def lock(self, task: int) -> Lock:
         """What whoever compares or changes a task holds."""
@@ -290,24 +279,14 @@ class Annotators:
         """The address at which the user labels."""
         return f"{self._studio.url}/projects/{self._project}/data?tab={(self._tabs or {})[user]}&labeling=1"
 
-    def _make_tab(self, user: int, name: str) -> None:
-        """The user's tab, unless it is there."""
-        if self._tabs is None:
-            there = {user_of_tab(tab): int(tab["id"]) for tab in reversed(self._studio.tabs(self._project))}
-            self._tabs = {owner: number for owner, number in there.items() if owner is not None}
-        if user not in self._tabs:
-            self._tabs[user] = int(self._studio.create_tab(self._project, tab_data(user, name))["id"])
-
-    def _change(self, task: int, add: int | None = None, remove: int | None = None) -> None:
+    def _change(self, task: int, user: int, shown: bool) -> None:
         with self.lock(task):
             found = self._studio.task(task)
-            data = found["data"]
-            users = users_in(data.get(FIELD))
+            data, users = found["data"], users_in(found["data"].get(FIELD))
             done = {user_of(annotation) for annotation in found.get("annotations") or ()}
-            wanted = (users - done | {add} if add is not None else users - done) - {remove}
-            if wanted == users:
-                return
-            self._studio.change_task(task, {**data, FIELD: mark_of(wanted)})
+            wanted = users - done | {user} if shown else users - done - {user}
+            if wanted != users:
+                self._studio.change_task(task, {**data, FIELD: mark_of(wanted)})
 
 
 def users_in(mark: Any) -> frozenset[int]:
@@ -375,9 +354,8 @@ class Bridge:
     ) -> None:
         self.studio, self.project, self.control = studio, project, control
         self.service, self.campaign, self.annotators, self._tell = service, campaign, annotators, tell
-        #: Labels that were told since the start, and those that were found by reading before anybody told of them.
+        #: Annotations that were told since the start, and those that were found by reading before anybody told of them.
         self._told = self._untold = 0
-        self._counting = Lock()
         self._seen: datetime | None = None
         self._wake, self._stopped = Event(), Event()
         self._readings = 0
@@ -409,28 +387,16 @@ class Bridge:
     # While it runs ----------------------------------------------------------------------------------------------
 
     def handle(self, action: str, payload: Mapping[str, Any]) -> None:
-        """What Label Studio tells: an annotation at once, everything else is read soon."""
+        """What Label Studio tells: a task with a new annotation is compared at once, all else is read soon.
+
+        What is told is read back: whoever has the secret could tell what nobody has annotated.
+        """
         annotation = payload.get("annotation")
-        if action not in ("ANNOTATION_CREATED", "ANNOTATION_UPDATED") or not isinstance(annotation, Mapping):
-            self.read_soon()
-            return
-        # What is told is read back: whoever has the secret could tell what nobody has annotated.
-        task, id = int(annotation["task"]), annotation.get("id")
-        there = next((one for one in self.studio.task(task)["annotations"] if one["id"] == id), None)
-        user = None if there is None else user_of(there)
-        if there is None or user is None:
-            self.read_soon()
-            return
-        with self._counting:
+        if action in ("ANNOTATION_CREATED", "ANNOTATION_UPDATED") and isinstance(annotation, Mapping):
             self._told += 1
-        annotator = self.annotators.of(user)
-        try:
-            with self.annotators.lock(task):
-                self._follow(annotator.worker, str(task), answer_of(there, self.control))
-            if annotator.gets_tasks and annotator.shown in (None, task):
-                self._give(annotator, done=True)
-        except NotFoundError:
-            self.read_soon()  # a task that is not in the campaign yet
+            self._compare_again(int(annotation["task"]))
+        else:
+            self.read_soon()
 
     def run(self, every_s: float) -> None:
         """Read again and again until ``stop``."""
@@ -497,9 +463,9 @@ class Bridge:
         for task in tasks:
             changes = self._changes(task, leases.get(str(task["id"]), ()))
             if changes and not alone:
-                self._compare_again(int(task["id"]))
-            elif changes:
-                self._follow_all(str(task["id"]), changes)
+                self._untold += self._compare_again(int(task["id"]))
+            for worker, answer in changes.items() if alone else ():
+                self.service[self.campaign].set_answer(worker, str(task["id"]), answer)
             changed = datetime.fromisoformat(task["updated_at"])
             self._seen = changed if self._seen is None else max(self._seen, changed)
 
@@ -522,29 +488,25 @@ class Bridge:
                 changes[lease.worker] = None
         return changes
 
-    def _compare_again(self, number: int) -> None:
-        """Compare a task with the campaign as both are now."""
+    def _compare_again(self, number: int) -> int:
+        """Compare a task with the campaign as both are now; returns how many answers were followed."""
         with self.annotators.lock(number):
             try:
                 task = self.studio.task(number)
             except NotFoundError:
-                return
-            row = self.service.store.tasks_by_key(self.campaign, [str(number)])[str(number)]
+                return 0
+            row = self.service.store.tasks_by_key(self.campaign, [str(number)]).get(str(number))
+            if row is None:  # it is not in the campaign yet
+                self.read_soon()
+                return 0
             changes = self._changes(task, self.service.store.leases(self.campaign, [row.number]))
-            with self._counting:
-                self._untold += len(changes)
-            self._follow_all(str(number), changes)
-        for worker in changes:
+            for worker, answer in changes.items():
+                self.service[self.campaign].set_answer(worker, str(number), answer)
+        for worker, answer in changes.items():
             annotator = self.annotators.named(worker)
             if annotator is not None and annotator.gets_tasks and annotator.shown in (None, number):
-                self._give(annotator, done=changes[worker] is not None)
-
-    def _follow_all(self, task: str, changes: Mapping[str, Answer | None]) -> None:
-        for worker, answer in changes.items():
-            self._follow(worker, task, answer)
-
-    def _follow(self, worker: str, task: str, answer: Answer | None) -> None:
-        self.service.set_answer(self.campaign, worker, task, answer)
+                self._give(annotator, done=answer is not None)
+        return len(changes)
 
     # Next tasks -------------------------------------------------------------------------------------------------
 
@@ -553,7 +515,7 @@ class Bridge:
         with annotator.lock:
             annotator.waits = True
             for _ in range(MOST_DELETED):
-                lease = self.service.ask(self.campaign, annotator.worker)
+                lease = self.service[self.campaign].ask(annotator.worker)
                 if not lease:
                     self.annotators.show(annotator, None, done)
                     return
@@ -562,7 +524,7 @@ class Bridge:
                     annotator.waits = False
                     return
                 except NotFoundError:  # it was deleted in Label Studio: they get another one
-                    self.service.release(lease.id)
+                    self.service[lease.campaign].release(lease.id)
 
 
 def add_new_tasks(service: CampaignService, campaign: str, tasks: Sequence[Mapping[str, Any]], url: str) -> int:
@@ -592,7 +554,7 @@ def add_new_predictions(
         new = [row for row in predictions if row["task"] not in there]
         if new:
             try:
-                service.add_predictions(campaign, model, new)
+                service[campaign].add_predictions(model, new)
             except ConflictError as error:
                 tell(f"Predictions of {model} were left out: {error}")
 
@@ -614,20 +576,19 @@ def push_results(
     version = f"{OWN_MODEL}:{campaign}"
     there = {int(one["task"]): one for one in studio.predictions(project) if one.get("model_version") == version}
     new: list[dict[str, Any]] = []
-    created = changed = same = 0
-    for result in service.results(campaign):
+    changed = same = 0
+    for result in service[campaign].results():
         if result.labels == 0:
             continue
         task, score = int(result.task), round(result.probability, 6)
-        before = there.get(task)
+        said, before = {"result": control.result(result.label), "score": score}, there.get(task)
         if before is None:
-            new.append({"task": task, "result": control.result(result.label), "score": score, "model_version": version})
+            new.append({"task": task, "model_version": version, **said})
         elif control.label_of(before["result"]) == result.label and abs((before["score"] or 0) - score) < SAME:
             same += 1
         else:
-            studio.change_prediction(before["id"], {"result": control.result(result.label), "score": score})
+            studio.change_prediction(before["id"], said)
             changed += 1
     for first in range(0, len(new), AT_ONCE):
         studio.add_predictions(project, new[first : first + AT_ONCE])
-        created += len(new[first : first + AT_ONCE])
-    return Pushed(version, created, changed, same)
+    return Pushed(version, len(new), changed, same)

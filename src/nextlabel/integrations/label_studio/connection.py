@@ -24,7 +24,7 @@ from fastapi import FastAPI, Request
 from starlette.responses import Response
 
 from nextlabel.application.service import CampaignService
-from nextlabel.campaign.rows import CampaignRow, checked_campaign_id
+from nextlabel.campaign.rows import checked_campaign_id
 from nextlabel.campaign.settings import ALL, CampaignSettings
 from nextlabel.errors import ConflictError, InputError, NotFoundError, TokenError, UnavailableError
 from nextlabel.integrations.label_studio.api import LabelStudio
@@ -68,11 +68,11 @@ def connect(
     """The bridge between a project and its campaign, which is made if there is none."""
     found = read_project(studio, project)
     control = control_of(found, wishes.control)
-    row = _campaign(studio, found, control, service, wishes)
+    campaign = _campaign(studio, found, control, service, wishes)
     if found["maximum_annotations"] < OVERLAP:
         studio.change_project(project, {"maximum_annotations": OVERLAP})
     annotators = Annotators(studio, project, found["organization"], wishes.annotators)
-    return Bridge(studio, project, control, service, row.id, annotators, tell)
+    return Bridge(studio, project, control, service, campaign, annotators, tell)
 
 
 def campaign_of_project(studio: LabelStudio, project: int, service: CampaignService) -> str:
@@ -125,8 +125,8 @@ def _connected(service: CampaignService, name: str) -> str | None:
 
 def _campaign(
     studio: LabelStudio, project: dict[str, Any], control: Control, service: CampaignService, wishes: Wishes
-) -> CampaignRow:
-    """The project's campaign with its settings as wished."""
+) -> str:
+    """The project's campaign, which has its settings as wished from now on."""
     name = _setting(studio, project["id"])
     id = _connected(service, name)
     if wishes.campaign is not None and id is not None and wishes.campaign != id:
@@ -135,7 +135,7 @@ def _campaign(
         )
     if id is None:
         id = checked_campaign_id(wishes.campaign or f"label_studio_{project['id']}")
-    row = _find(service, id)
+    row = next((row for row in service.store.campaigns() if row.id == id), None)
     if row is None:
         if wishes.budget is None:
             raise InputError("the campaign has no budget.", "Give --budget, the number of labels that may be bought.")
@@ -145,7 +145,8 @@ def _campaign(
         }  # fmt: skip
         config = CampaignSettings.from_dict(settings)
         service.store.put(name, id.encode())
-        return service.create(config, id)
+        service.create(config, id)
+        return id
     if _connected(service, name) is None:
         raise ConflictError(
             f"there is a campaign {id!r} that is not connected with project {project['id']} at {studio.url}.",
@@ -161,11 +162,9 @@ def _campaign(
         raise ConflictError(f"the campaign {id!r} has the policy {row.config.policy!r}.", "Leave --policy out.")
     changes = _given(budget=wishes.budget, lease_seconds=wishes.lease_seconds)
     changes = {key: value for key, value in changes.items() if getattr(row, key) != value}
-    return service.change(id, changes) if changes else row
-
-
-def _find(service: CampaignService, id: str) -> CampaignRow | None:
-    return next((row for row in service.store.campaigns() if row.id == id), None)
+    if changes:
+        service[id].change(**changes)
+    return id
 
 
 def _given(**values: Any) -> dict[str, Any]:
@@ -184,7 +183,10 @@ def mount_webhook(app: FastAPI, bridge: Bridge, secret: str, every_s: float) -> 
             action = str(payload["action"])
         except (ValueError, KeyError, TypeError, RecursionError):
             raise InputError("the body is not what Label Studio sends.", 'Give {"action": ...}.') from None
-        await to_thread.run_sync(_handle, bridge, action, payload)
+        try:
+            await to_thread.run_sync(bridge.handle, action, payload)
+        except (UnavailableError, NotFoundError):
+            bridge.read_soon()  # nothing is lost: what has changed is read again
         return Response(status_code=204)
 
     app.add_api_route(webhook_path(bridge.campaign), webhook, methods=["POST"], include_in_schema=False)
@@ -202,10 +204,3 @@ def mount_webhook(app: FastAPI, bridge: Bridge, secret: str, every_s: float) -> 
                 await to_thread.run_sync(reading.join)
 
     app.router.lifespan_context = lifespan
-
-
-def _handle(bridge: Bridge, action: str, payload: Any) -> None:
-    try:
-        bridge.handle(action, payload)
-    except (UnavailableError, NotFoundError):
-        bridge.read_soon()  # nothing is lost: what has changed is read again

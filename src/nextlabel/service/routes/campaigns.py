@@ -78,7 +78,7 @@ async def status(campaign: CampaignId, request: Request) -> dict[str, Any]:
 @router.patch("/campaigns/{campaign}", responses=problems(404, 409), response_model=CampaignResponse)
 def change(campaign: CampaignId, body: ChangeCampaignRequest, service: Service) -> dict[str, Any]:
     """Change what may change while a campaign runs: budget, deadline, pay, what workers see. The rest stays."""
-    return campaign_json(service.change(campaign, body.model_dump(exclude_unset=True)))
+    return status_json(service[campaign].change(**body.model_dump(exclude_unset=True)))
 
 
 @router.delete("/campaigns/{campaign}", responses=_DELETE_RESPONSES, response_model=DeletedResponse)

@@ -1,4 +1,4 @@
-"""Commands that are alike in a program and over HTTP: methods of ``Campaign``, given the fields of the body."""
+"""Commands that are alike in a program and over HTTP, methods of ``Campaign``; and how a webhook is added and tried."""
 
 from __future__ import annotations
 
@@ -7,22 +7,25 @@ from dataclasses import is_dataclass
 from inspect import Parameter, Signature
 from typing import Annotated, Any, NamedTuple
 
-from fastapi import APIRouter, Path
+from anyio import to_thread
+from fastapi import APIRouter, Path, Request
 from starlette.responses import Response
 
-from nextlabel.application.facade import Campaign
-from nextlabel.application.service import CampaignService
+from nextlabel.application.service import Campaign, CampaignService
 from nextlabel.application.status import CampaignStatus
 from nextlabel.campaign.webhooks import Webhook
-from nextlabel.service.app_state import Service
+from nextlabel.service.app_state import Service, app_state
 from nextlabel.service.auth import CampaignId
 from nextlabel.service.models import (
     AuditResponse,
     CampaignResponse,
     ChangedLabelsResponse,
+    CreateWebhookRequest,
     GoldResponse,
     GuaranteeResponse,
     ImportsResponse,
+    NewWebhookResponse,
+    TrialResponse,
     WebhookResponse,
     WebhooksResponse,
     WorkerResponse,
@@ -32,6 +35,7 @@ from nextlabel.service.models import (
     webhook_json,
 )
 from nextlabel.service.openapi import problems
+from nextlabel.service.webhooks import WebhookSender, checked_address, send_trial
 
 router = APIRouter()
 WebhookId = Annotated[str, Path(pattern="^wh_[0-9a-f]{24}$", description="The webhook's id")]
@@ -115,3 +119,28 @@ def _add(command: Command) -> None:
 
 for _command in COMMANDS:
     _add(_command)
+
+
+@router.post(
+    "/campaigns/{campaign}/webhooks", status_code=201, responses=problems(404, 409), response_model=NewWebhookResponse,
+    tags=["webhooks"],
+)  # fmt: skip
+def create_webhook(campaign: CampaignId, body: CreateWebhookRequest, request: Request) -> dict[str, Any]:
+    """Tell an address what happens from now on. The secret that messages are signed with is shown this once."""
+    state = app_state(request)
+    made = state.webhooks.add(campaign, checked_address(body.url, state.settings), body.types, body.from_start)
+    sender = WebhookSender(state.campaign_service.store, state.settings)
+    return {"webhook": webhook_json(made), "secret": sender.secret_of(made)}
+
+
+@router.post(
+    "/campaigns/{campaign}/webhooks/{id}/test", responses=problems(404), response_model=TrialResponse,
+    tags=["webhooks"],
+)  # fmt: skip
+async def test_webhook(campaign: CampaignId, id: WebhookId, request: Request) -> dict[str, Any]:
+    """Send a message of the type webhook.test now, and show what the receiver says."""
+    state = app_state(request)
+    webhook = await to_thread.run_sync(state.webhooks.get, campaign, id)
+    store = state.campaign_service.store
+    reply = await send_trial(store, state.settings, webhook, state.webhooks.trial(webhook))
+    return {"ok": reply.ok, "said": reply.said}

@@ -142,7 +142,7 @@ def guarantee_link(campaign: CampaignId, request: Request) -> AuditLink:
 
     It ends by ``links/revoke`` with ``audit``.
     """
-    return _audit_link(request, campaign, 0, app_state(request).campaign_service.guarantees.status(campaign).to_answer)
+    return _audit_link(request, campaign, 0, app_state(request).campaign_service[campaign].guarantee().to_answer)
 
 
 def _audit_link(request: Request, campaign: str, end: int, items: int) -> AuditLink:

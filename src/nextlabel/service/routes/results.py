@@ -1,4 +1,4 @@
-"""What a campaign has found out: results and who answered what, its certificate and its log, by page or as files."""
+"""What a campaign has found out: results, who answered what, its workers and its log, by page or as files."""
 
 from __future__ import annotations
 
@@ -16,10 +16,12 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from nextlabel.application import service
 from nextlabel.application.frames import result_table
+from nextlabel.application.worker_reports import COLUMNS, cells, report_of
 from nextlabel.campaign.results import GivenLabel, given_labels
+from nextlabel.campaign.rows import CampaignRow, TaskRow
 from nextlabel.errors import BusyError
 from nextlabel.files.write import export_text, write_workbook
-from nextlabel.service.app_state import app_state
+from nextlabel.service.app_state import Service, app_state
 from nextlabel.service.auth import CampaignId
 from nextlabel.service.models import (
     CertificateResponse,
@@ -30,6 +32,10 @@ from nextlabel.service.models import (
     PageQuery,
     ResultsQuery,
     ResultsResponse,
+    StandingRequest,
+    WorkerResponse,
+    WorkersQuery,
+    WorkersResponse,
     to_json,
 )
 from nextlabel.service.openapi import Responses, problems
@@ -89,50 +95,69 @@ def _chunks(rows: Iterable[T]) -> Iterator[list[T]]:
         yield chunk
 
 
+def _page(name: str, rows: Sequence[Any], following: int | None) -> Response:
+    return Response(json.dumps({name: rows, "next": following}), media_type="application/json")
+
+
+def _following(row: CampaignRow, tasks: Sequence[TaskRow]) -> int | None:
+    """The cursor of the page after these tasks."""
+    return tasks[-1].number if tasks and tasks[-1].number + 1 < row.tasks else None
+
+
 router = APIRouter(tags=["results"])
-_RESPONSES: Responses = {**page_or_file(ResultsResponse), **problems(404)}
-COLUMNS = tuple(field.name for field in fields(GivenLabel))
-_LABELS_RESPONSES: Responses = {**page_or_file(LabelsResponse), **problems(404)}
+workers = APIRouter(tags=["workers"])
+LABEL_COLUMNS = tuple(field.name for field in fields(GivenLabel))
 
 
-@router.get("/campaigns/{campaign}/results", responses=_RESPONSES, response_model=None)
-def results(
-    campaign: CampaignId,
-    request: Request,
-    page: Annotated[ResultsQuery, Query()],
-) -> Response:
+@router.get(
+    "/campaigns/{campaign}/results", responses={**page_or_file(ResultsResponse), **problems(404)}, response_model=None
+)
+def results(campaign: CampaignId, request: Request, page: Annotated[ResultsQuery, Query()]) -> Response:
     """Show each task's most likely label, its probability, the labels behind it, and the event that closed it."""
-    campaign_service, id = app_state(request).campaign_service, campaign
-    row = campaign_service.store.row(id)
+    campaign_service = app_state(request).campaign_service
+    row = campaign_service.store.row(campaign)
     if page.format != "json":
-        table = result_table(campaign_service, id)
-        return file_response(id, page.format, campaign_service.results(id), table.header, table.cells)
-    tasks = campaign_service.store.tasks(id, page.after, page.limit, app_state(request).settings.max_page_bytes)
-    known = campaign_service.results_of(row, campaign_service.store.classes(id), tasks, service.READ_PATIENCE_S)
-    found = [asdict(result) for result in known]
-    following = tasks[-1].number if tasks and tasks[-1].number + 1 < row.tasks else None
-    return Response(json.dumps({"results": found, "next": following}), media_type="application/json")
+        table = result_table(campaign_service, campaign)
+        return file_response(campaign, page.format, campaign_service[campaign].results(), table.header, table.cells)
+    tasks = campaign_service.store.tasks(campaign, page.after, page.limit, app_state(request).settings.max_page_bytes)
+    known = campaign_service.results_of(row, campaign_service.store.classes(campaign), tasks, service.READ_PATIENCE_S)
+    return _page("results", [asdict(result) for result in known], _following(row, tasks))
 
 
-@router.get("/campaigns/{campaign}/labels", responses=_LABELS_RESPONSES, response_model=None)
+@router.get(
+    "/campaigns/{campaign}/labels", responses={**page_or_file(LabelsResponse), **problems(404)}, response_model=None
+)
 def labels(campaign: CampaignId, request: Request, page: Annotated[LabelsQuery, Query()]) -> Response:
     """Show every worker's answer to every task. All commands that read labels can read the files."""
-    state, id = app_state(request), campaign
+    state = app_state(request)
     store = state.campaign_service.store
-    row = store.row(id)
+    row = store.row(campaign)
     if page.format != "json":
-        found = state.campaign_service.labels(id, page.unanswered, page.dropped)
-        return file_response(f"{id}-labels", page.format, found, COLUMNS, astuple)
-    tasks = store.tasks(id, page.after, page.limit, state.settings.max_page_bytes)
-    leases = store.leases(id, [task.number for task in tasks])
-    rows = [
-        asdict(one)
-        for one in given_labels(
-            row.config.answer_type, tasks, leases, page.unanswered, page.dropped, row.rules.dropped_models
-        )
-    ]
-    following = tasks[-1].number if tasks and tasks[-1].number + 1 < row.tasks else None
-    return Response(json.dumps({"labels": rows, "next": following}), media_type="application/json")
+        found = state.campaign_service[campaign].labels(unanswered=page.unanswered, dropped=page.dropped)
+        return file_response(f"{campaign}-labels", page.format, found, LABEL_COLUMNS, astuple)
+    tasks = store.tasks(campaign, page.after, page.limit, state.settings.max_page_bytes)
+    leases, models = store.leases(campaign, [task.number for task in tasks]), row.rules.dropped_models
+    given = given_labels(row.config.answer_type, tasks, leases, page.unanswered, page.dropped, models)
+    return _page("labels", [asdict(one) for one in given], _following(row, tasks))
+
+
+@workers.get(
+    "/campaigns/{campaign}/workers", responses={**page_or_file(WorkersResponse), **problems(404)}, response_model=None
+)
+def show_workers(campaign: CampaignId, request: Request, page: Annotated[WorkersQuery, Query()]) -> Response:
+    """Show what each worker did, is owed and is worth, those with the most labels first; or all as a file."""
+    reports = app_state(request).campaign_service.worker_reports
+    if page.format != "json":
+        return file_response(f"{campaign}-workers", page.format, reports.of(campaign), COLUMNS, cells)
+    found = {"workers": [to_json(one) for one in reports.of(campaign, page.limit)]}
+    return Response(json.dumps(found), media_type="application/json")
+
+
+@workers.post("/campaigns/{campaign}/workers/standing", responses=problems(404), response_model=WorkerResponse)
+def set_standing(campaign: CampaignId, body: StandingRequest, service: Service) -> dict[str, Any]:
+    """Pause, block or restore (``active``) a worker; a blocked worker's item goes to others."""
+    row = service.set_standing(campaign, body.worker, body.standing, body.reason)
+    return to_json(report_of(row, service.store.row(campaign).config.pay_per_label))
 
 
 #: Seconds that a request waits for a certificate.
@@ -142,22 +167,17 @@ WAIT = (
     "by then, the reply is 202 with ``as_of_labels`` of the last certificate."
 )
 
-_EVENTS: dict[int | str, dict[str, Any]] = {200: {"model": EventsResponse}, **problems(404)}
 
-
-@router.get("/campaigns/{campaign}/events", responses=_EVENTS, response_model=None)
-def show_events(
-    campaign: CampaignId,
-    request: Request,
-    page: Annotated[PageQuery, Query()],
-) -> Response:
+@router.get(
+    "/campaigns/{campaign}/events", responses={200: {"model": EventsResponse}, **problems(404)}, response_model=None
+)
+def show_events(campaign: CampaignId, request: Request, page: Annotated[PageQuery, Query()]) -> Response:
     """Show the log: all events in order. A page ends early if its events are large."""
-    state, id = app_state(request), campaign
+    state = app_state(request)
     store = state.campaign_service.store
-    events = store.events(id, page.after, page.limit, state.settings.max_page_bytes)
-    rows = [to_json(event) for event in events]
-    following = events[-1].seq if events and events[-1].seq < store.row(id).seq else None
-    return Response(json.dumps({"events": rows, "next": following}), media_type="application/json")
+    events = store.events(campaign, page.after, page.limit, state.settings.max_page_bytes)
+    following = events[-1].seq if events and events[-1].seq < store.row(campaign).seq else None
+    return _page("events", [to_json(event) for event in events], following)
 
 
 @router.get(

@@ -12,6 +12,7 @@ from anyio import to_thread
 from fastapi import APIRouter, Depends, Header, Path, Query, Request
 from starlette.responses import JSONResponse
 
+from nextlabel.application import predictions
 from nextlabel.application.imports import Progress, find_import, import_status
 from nextlabel.campaign.records import ImportRow
 from nextlabel.campaign.settings import columns_notes
@@ -173,7 +174,7 @@ def add_predictions(
     again change nothing; another label for a task is a conflict.
     """
     reader = TaskReader(body, "the body", kind)
-    added = service.add_predictions(campaign, query.model, reader.rows(), query.cost, query.task_column)
+    added = predictions.add_predictions(service, campaign, query.model, reader.rows(), query.cost, query.task_column)
     return to_json(added, read=reader.report.sentences())
 
 
@@ -192,4 +193,4 @@ def add_features(
     """
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/octet-stream":
         table_format(request)
-    return to_json(service.add_features(campaign, body, query.replace))
+    return to_json(service[campaign].add_features(body, replace=query.replace))

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from nextlabel.service.access import give_campaign, make_token, revoke_token, tokens_of
+from nextlabel.service import access
+from nextlabel.service.access import give_campaign, revoke_token, tokens_of
 from nextlabel.service.app_state import Service, app_state
 from nextlabel.service.auth import CampaignId
 from nextlabel.service.middleware import principal_of
@@ -35,7 +36,7 @@ def tokens(request: Request, service: Service) -> dict[str, Any]:
 def create_token(body: CreateTokenRequest, request: Request, service: Service) -> dict[str, Any]:
     """Make a token and show it, this once; a requester makes them for their own campaigns."""
     by = principal_of(request).token
-    made = make_token(service.store, by, body.name, body.role, body.owner, body.campaigns)
+    made = access.create_token(service.store, body.name, body.role, body.owner, body.campaigns, by=by)
     known = app_state(request).access.read()
     record = next(one for one in known.tokens.values() if one.name == body.name)
     return {**token_json(record), "token": made}

@@ -3,14 +3,14 @@
 The short way to the routes of workers, which are called most: past FastAPI's layers, straight to the endpoints.
 
 The routes are FastAPI's, which documents them and would find them too, but needs longer to find and call them
-(docs/decisions/0022). Requests and responses are Starlette's, without what these routes do not use.
+(docs/decisions/0022).
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -24,12 +24,13 @@ from nextlabel.errors import InputError, TablesPendingError
 from nextlabel.prose import iso, iso_or_none
 from nextlabel.service.app_state import AppState, app_state
 from nextlabel.service.auth import API, CampaignId, LeaseId, campaign_id_of_lease, workable_campaign_id
-from nextlabel.service.middleware import principal_of, read_body, request_context
+from nextlabel.service.middleware import principal_of, request_context
 from nextlabel.service.models import AskRequest, AskResponse, ReceiptResponse, ReleaseRequest, TellRequest
 from nextlabel.service.openapi import body_of, problems
 
 router = APIRouter(tags=["work"])
 
+JSON = "application/json"
 #: Seconds that an ask waits for tables that are being computed, and after which the worker may ask again.
 TABLES_WAIT_S, RETRY_AFTER_S = 20.0, 2.0
 _ASK: dict[int | str, dict[str, Any]] = {200: {"model": AskResponse}, **problems(404, 409)}
@@ -48,7 +49,7 @@ async def ask(campaign: CampaignId, request: Request) -> Response:
         raise InputError("the ask does not name a worker.", 'Send {"worker": "ann"}, or use a worker\'s own token.')
     request_context(request).worker = worker
     reply = await _ask(state, id, worker)
-    state.metrics.count_ask("leased" if isinstance(reply, Lease) else reply.reason)
+    state.metrics.asks.labels("leased" if isinstance(reply, Lease) else reply.reason).inc()
     return ask_response(reply)
 
 
@@ -72,7 +73,7 @@ async def tell(lease: LeaseId, request: Request) -> Response:
     campaign_id_of_lease(lease, principal)
     body = TellRequest.parse(await request.body())
     told = await _run(lease, request, lambda commands: commands.tell(lease, body.label, principal.worker, body.comment))
-    app_state(request).metrics.count_tell(told.status)
+    app_state(request).metrics.tells.labels(told.status).inc()
     return receipt_response(told)
 
 
@@ -121,15 +122,15 @@ def ask_response(reply: Lease | NoTask) -> Response:
         body: dict[str, Any] = {
             "lease": None, "reason": reply.reason, "detail": reply.sentence, "retry_after": reply.retry_after,
         }  # fmt: skip
-        headers = [] if reply.retry_after is None else [(b"retry-after", b"%d" % int(reply.retry_after))]
-        return JsonResponse(body, headers)
+        headers = {} if reply.retry_after is None else {"retry-after": str(int(reply.retry_after))}
+        return Response(json.dumps(body), headers=headers, media_type=JSON)
     lease = {
         "id": reply.id, "campaign": reply.campaign, "task": reply.task, "payload": reply.payload,
         "worker": reply.worker, "status": reply.status, "leased_at": iso(reply.leased_at),
         "expires_at": iso(reply.expires_at),
     }  # fmt: skip
     body = {"lease": lease, "reason": None, "detail": None, "retry_after": None}
-    return JsonResponse(body)
+    return Response(json.dumps(body), media_type=JSON)
 
 
 def receipt_response(told: Receipt) -> Response:
@@ -138,41 +139,13 @@ def receipt_response(told: Receipt) -> Response:
         "lease": told.lease, "task": told.task, "status": told.status, "label": told.label, "counted": told.counted,
         "expires_at": iso_or_none(told.expires_at),
     }  # fmt: skip
-    return JsonResponse(body)
-
-
-class WorkRequest(Request):
-    """A request whose body is read in one piece, up to a limit."""
-
-    def __init__(self, scope: Scope, receive: Receive, limit: int) -> None:  # the rest of Starlette's is for other uses
-        self.scope, self._receive, self._limit = scope, receive, limit
-
-    async def body(self) -> bytes:
-        """The whole body."""
-        return await read_body(self.scope, self._receive, self._limit)
-
-
-class JsonResponse(Response):
-    """A value as JSON, with further headers."""
-
-    def __init__(self, value: Any, headers: Iterable[tuple[bytes, bytes]] = ()) -> None:
-        self.status_code, self.background = 200, None
-        self.body = json.dumps(value).encode()
-        self.raw_headers = [
-            (b"content-length", b"%d" % len(self.body)), (b"content-type", b"application/json"), *headers,
-        ]  # fmt: skip
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send it."""
-        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-        await send({"type": "http.response.body", "body": self.body})
+    return Response(json.dumps(body), media_type=JSON)
 
 
 class WorkRouter:
     """Calls the endpoints of a router whose paths have one parameter."""
 
-    def __init__(self, router: APIRouter, max_body_bytes: int) -> None:
-        self._limit = max_body_bytes
+    def __init__(self, router: APIRouter) -> None:
         self._routes = [route for route in router.routes if isinstance(route, APIRoute)]
 
     def serves(self, scope: Scope) -> bool:
@@ -189,5 +162,5 @@ class WorkRouter:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle a request that is for one of the routes."""
         (id,) = scope["path_params"].values()
-        response = await scope["route"].endpoint(id, WorkRequest(scope, receive, self._limit))
+        response = await scope["route"].endpoint(id, Request(scope, receive))
         await response(scope, receive, send)

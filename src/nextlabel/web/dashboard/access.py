@@ -26,7 +26,7 @@ from starlette.responses import RedirectResponse, Response
 from nextlabel.campaign.records import AccessToken, Role, Session
 from nextlabel.campaign.rows import CampaignRow
 from nextlabel.errors import InputError, NotAllowedError, NotFoundError
-from nextlabel.service.access import give_campaign, hashed, make_token, revoke_token, tokens_of
+from nextlabel.service.access import create_token, give_campaign, hashed, revoke_token, tokens_of
 from nextlabel.service.app_state import app_state
 from nextlabel.service.auth import ROLES, Principal, Rights
 from nextlabel.service.limits import address_of
@@ -213,7 +213,7 @@ def change_access(request: Request, sent: Form) -> Response:
     elif form.get("role") in get_args(Role):
         role: Role = form["role"]  # type: ignore[assignment]
         limits = [name for name in re.split(r"[\s,;]+", form.get("campaigns", "")) if name]
-        made = make_token(store, by, form.get("name", ""), role, form.get("owner") or None, limits)
+        made = create_token(store, form.get("name", ""), role, form.get("owner") or None, limits, by=by)
     else:
         raise InputError(*NO_ACTION)
     state.access.read()

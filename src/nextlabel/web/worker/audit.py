@@ -60,7 +60,7 @@ Opened = Annotated[AuditKey, Depends(_opened)]
 
 def _items(service: Service, key: AuditKey) -> list[AuditItem]:
     """The items of the link."""
-    return service.audits.items(key.campaign)[: key.end] if key.end else service.guarantees.items(key.campaign)
+    return service[key.campaign].audit_items()[: key.end] if key.end else service[key.campaign].guarantee_items()
 
 
 @router.get("/audit/{campaign}")
@@ -91,7 +91,8 @@ async def answer_item(key: Opened, request: Request, service: Service) -> Respon
         label = answers.name_of(answers.sent(form["answer"]))
         if task not in {one.task for one in _items(service, key)}:
             raise NotFoundError("this item is not one of the link's.", "Open the link that you were sent again.")
-        (service.audits if key.end else service.guarantees).answer(key.campaign, {task: label})
+        campaign = service[key.campaign]
+        (campaign.answer_audit if key.end else campaign.answer_guarantee)({task: label})
 
     await to_thread.run_sync(answer)
     return RedirectResponse(f"/audit/{key.campaign}?last={quote(task, safe='')}", 303)

@@ -114,9 +114,9 @@ async def take_step(request: Request, key: WorkerKey, action: WorkerAction | Non
             again = act_and_ask(key.worker, None, told.lease if told is not None else last, read)
             view = replace(await state.command_queue.run(key.campaign, again), told=told, note=note)
     if view.reply is not None:
-        state.metrics.count_ask("leased" if isinstance(view.reply, Lease) else view.reply.reason)
+        state.metrics.asks.labels("leased" if isinstance(view.reply, Lease) else view.reply.reason).inc()
     if view.told is not None:
-        state.metrics.count_tell(view.told.status)
+        state.metrics.tells.labels(view.told.status).inc()
     return view
 
 

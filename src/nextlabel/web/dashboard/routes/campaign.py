@@ -37,8 +37,7 @@ from nextlabel.service.models import LabelsQuery, ResultsQuery, WorkersQuery
 from nextlabel.service.openapi import api_view
 from nextlabel.service.prefix import prefixed
 from nextlabel.service.routes.campaigns import current_row
-from nextlabel.service.routes.results import FileFormat, labels, results
-from nextlabel.service.routes.workers import show_workers
+from nextlabel.service.routes.results import FileFormat, labels, results, show_workers
 from nextlabel.web.dashboard.access import NO_ACTION, Form, GuardedRoute, Told, file_of, rights_of, texts_of
 from nextlabel.web.dashboard.access import campaign_page as about_campaign
 from nextlabel.web.dashboard.formatting import reason_of, title_of
@@ -233,9 +232,9 @@ def adjudicate(campaign: CampaignId, number: TaskNumber, request: Request, form:
     task = service.store.tasks_by_number(campaign, [number]).get(number)
     request.state.again = lambda problem: task_page(campaign, number, request, problem)
     if task is not None and "label" not in form:
-        service.undo_adjudication(campaign, [task.key])
+        service[campaign].undo_adjudication([task.key])
     elif task is not None:
-        service.adjudicate(campaign, {task.key: str(form["label"])})
+        service[campaign].adjudicate({task.key: str(form["label"])})
     back = "#h-hard" if form.get("back") == "campaign" else f"/tasks/{number}"
     return RedirectResponse(f"/campaigns/{campaign}{back}", 303)
 
@@ -263,7 +262,7 @@ def worker_page(
     parts = {"dropped": dropped, "restored": restored, "not restored: their items have all labels they need": left}
     done = " ".join(f"{counted(number, 'label')} {what}." for what, number in parts.items() if number is not None)
     dashboard = dashboard_state(request)
-    row, skills = dashboard.store.row(campaign), dashboard.service.worker_reports.skills(campaign)
+    row, skills = dashboard.store.row(campaign), dashboard.service.worker_reports.learnt(campaign).skills
     with dashboard.store.transaction(campaign) as state:
         found = state.find_worker(name)
         if found is None:
@@ -299,9 +298,9 @@ def change_worker(campaign: CampaignId, request: Request, form: Form, service: S
     elif action in ("drop", "block_and_drop"):
         if action == "block_and_drop":
             service.set_standing(campaign, name, "blocked", reason)
-        done = {"dropped": service.drop_labels(campaign, name, reason).changed}
+        done = {"dropped": service[campaign].drop_labels(name, reason).changed}
     elif action == "restore_labels":
-        labels = service.restore_labels(campaign, name)
+        labels = service[campaign].restore_labels(name)
         done = {"restored": labels.changed} | ({"left": labels.left} if labels.left else {})
     else:
         raise InputError(*NO_ACTION)
@@ -326,14 +325,14 @@ Steered = Annotated[CampaignService, Depends(_steered)]
 @router.post("/campaigns/{campaign}/pause")
 def pause(campaign: CampaignId, service: Steered) -> Response:
     """Grant no new leases."""
-    service.pause(campaign)
+    service[campaign].pause()
     return _back(campaign)
 
 
 @router.post("/campaigns/{campaign}/resume")
 def resume(campaign: CampaignId, service: Steered) -> Response:
     """Grant leases again."""
-    service.resume(campaign)
+    service[campaign].resume()
     return _back(campaign)
 
 
@@ -341,7 +340,7 @@ def resume(campaign: CampaignId, service: Steered) -> Response:
 def settings(campaign: CampaignId, form: Form, service: Steered) -> Response:
     """Change settings; fields left as they were shown change nothing."""
     row = service.store.row(campaign)
-    service.change(campaign, changed_settings(current(row, campaign_terms(row)), texts_of(form)))
+    service[campaign].change(**changed_settings(current(row, campaign_terms(row)), texts_of(form)))
     return _back(campaign)
 
 
@@ -351,11 +350,11 @@ def change_guarantee(campaign: CampaignId, form: Form, service: Steered) -> Resp
     does, given = form.get("do"), str(form.get("audits", "")).split(",")
     if does == "freeze":
         audits = [read_whole(part, "the number of items") for part in given if part.strip()]
-        service.guarantees.freeze(campaign, audits or None, str(form.get("of", "")).strip() or None)
+        service[campaign].freeze(audits or None, str(form.get("of", "")).strip() or None)
     elif does == "look":
-        service.guarantees.next_look(campaign)
+        service[campaign].next_look()
     elif does == "reopen":
-        service.guarantees.reopen(campaign)
+        service[campaign].reopen_labels()
     else:
         raise InputError(*NO_ACTION)
     return _back(campaign)
@@ -364,7 +363,7 @@ def change_guarantee(campaign: CampaignId, form: Form, service: Steered) -> Resp
 @router.get("/campaigns/{campaign}/guarantee.json")
 def download_record(campaign: CampaignId, service: Service) -> Response:
     """Download what is needed to check the certificate."""
-    return _attached(service.guarantees.record(campaign).record(), f"{campaign}.guarantee.json")
+    return _attached(service[campaign].guarantee_record(), f"{campaign}.guarantee.json")
 
 
 @router.get("/campaigns/{campaign}/delete")
@@ -391,13 +390,13 @@ def add_items(campaign: CampaignId, form: Form, service: Steered) -> Response:
     given, name = file_of(form, "Choose one with a header.")
     ids, plain = str(form.get("id_column", "")).strip(), delimited(given.file, name)
     if "answers" not in form:
-        added = service.add_checked(campaign, read_items(config, plain, ids))
+        added = service.add_tasks(campaign, read_items(config, plain, ids))
         return _back(campaign, f"?added={added.added}&known={added.known}&alike={added.alike}")
     known: dict[str, str] = {}
     for one in read_predictions(TaskReader(plain, name, "csv").rows(), config.labels, ids or None):
         if known.setdefault(one.task, config.labels[one.label]) != config.labels[one.label]:
             raise InputError(f"there are two answers to {one.task[:60]!r}.", "Give each item one.")
-    return _back(campaign, f"?known_answers={service.set_gold(campaign, known)}")
+    return _back(campaign, f"?known_answers={service[campaign].set_gold(known)}")
 
 
 @router.post("/campaigns/{campaign}/predictions")
@@ -407,7 +406,7 @@ def predictions(campaign: CampaignId, form: Form, service: Steered) -> Response:
     cost = read_number(price, "cost") if price else 0.0
     given, name = file_of(form, "Choose one with the columns task and label.")
     rows = TaskReader(given.file, name, uploaded_format(given.file, name))
-    service.add_predictions(campaign, str(form.get("model", "")), rows.rows(), cost)
+    service[campaign].add_predictions(str(form.get("model", "")), rows, cost=cost)
     return _back(campaign, "#h-workers")
 
 
@@ -415,7 +414,7 @@ def predictions(campaign: CampaignId, form: Form, service: Steered) -> Response:
 def features(campaign: CampaignId, form: Form, service: Steered) -> Response:
     """Add features of the items."""
     given, _ = file_of(form, "Choose one with a column task and columns of features.")
-    service.add_features(campaign, given.file, bool(form.get("replace")))
+    service[campaign].add_features(given.file, replace=bool(form.get("replace")))
     return _back(campaign, "#log")
 
 
@@ -451,7 +450,7 @@ def edit(campaign: CampaignId, request: Request, form: Form, service: Service) -
         new["display_names"] = None if names == labels else names
     if columns and shown != shown_before:
         new["show"] = shown
-    service.change(campaign, new)
+    service[campaign].change(**new)
     return _back(campaign, "/edit?saved=1")
 
 
@@ -475,12 +474,12 @@ def audit_page(campaign: CampaignId, request: Request, problem: Told = "") -> Re
     service = state.campaign_service
     row = service.store.row(campaign)
     promised = bool(row.rules.guarantee)
-    items = (service.guarantees if promised else service.audits).items(campaign)
+    items = service[campaign].guarantee_items() if promised else service[campaign].audit_items()
     token = state.links.audit_token(campaign, 0 if promised else len(items)) if rights.changes and items else ""
     following = next((one for one in items if one.label is None), None)
     return about_campaign(
         "audit", request, row, problem=problem,
-        standing=service.guarantees.status(campaign) if promised else None,
+        standing=service[campaign].guarantee() if promised else None,
         link=link_url(base, token) if token else "", warning=link_warning(base),
         drawn=len(items), answered=sum(one.label is not None for one in items), item=following,
         fields=[] if following is None else fields_of(shown_payload(row.config.show, following.payload)),
@@ -494,13 +493,14 @@ def change_audit(campaign: CampaignId, request: Request, form: Form, service: Se
     if ("items" in form or "revoke" in form) and not rights_of(request).changes:
         raise NotAllowedError("only a requester draws items.", "Sign in with the token of a requester.")
     if "items" in form:
-        service.audits.draw(campaign, read_whole(str(form["items"]), "the number of items"))
+        service[campaign].draw_audit(read_whole(str(form["items"]), "the number of items"))
     elif "revoke" in form:
         revoke_links(service.store, campaign, [], join=False, audit=True)
         app_state(request).access.read()
     elif "task" in form:
-        asked = service.guarantees if service.store.row(campaign).rules.guarantee else service.audits
-        asked.answer(campaign, {str(form["task"]): str(form.get("label", ""))})
+        asked = service[campaign]
+        answer = asked.answer_guarantee if service.store.row(campaign).rules.guarantee else asked.answer_audit
+        answer({str(form["task"]): str(form.get("label", ""))})
     else:
         raise InputError(*NO_ACTION)
     return RedirectResponse(f"/campaigns/{campaign}/audit", 303)

@@ -10,6 +10,7 @@ import pytest
 
 from nextlabel.application.service import CampaignService
 from nextlabel.campaign import intake
+from nextlabel.campaign.replies import Added
 from nextlabel.cli.app import run
 from nextlabel.errors import ConflictError
 from service_fixtures import on_sqlite
@@ -62,9 +63,10 @@ class TestBatches:
             service[id].rebuild()
 
     def test_create_with_other_tasks_under_the_same_id(self, service: CampaignService) -> None:
-        first = service.create(simple(), "demo", tasks("a", "b"))
-        assert service.create(simple(), "demo", tasks("a", "b")) == first
-        assert service.create(simple(), "demo") == first
+        assert service.create(simple(), "demo", tasks("a", "b")).added == Added(2, 0, 2)
+        first = service.store.row("demo")
+        assert service.create(simple(), "demo", tasks("a", "b")).added == Added(0, 2, 2)
+        assert service.create(simple(), "demo").id == "demo" and service.store.row("demo") == first
         with pytest.raises(ConflictError, match="other tasks"):
             service.create(simple(), "demo", tasks("a", "c"))
         assert service.store.row("demo").tasks == 2

@@ -51,7 +51,8 @@ def test_changes_are_events_and_follow_from_the_log(service: CampaignService) ->
 def test_the_same_campaign_is_still_the_same_after_a_change(service: CampaignService) -> None:
     service.create(simple(), "mine", [{"text": "x"}])
     service["mine"].change(question="Other?")
-    assert service.create(simple(), "mine", [{"text": "x"}]).config.question == "Other?"
+    assert service.create(simple(), "mine", [{"text": "x"}]).id == "mine"
+    assert service.store.row("mine").config.question == "Other?"
 
 
 @pytest.mark.parametrize(

@@ -187,7 +187,7 @@ def test_a_start_finishes_what_was_checked_and_throws_away_what_was_not(service:
         else:
             with pytest.raises(NotFoundError):
                 service.store.row(state)
-        assert service.create(simple(), state, tasks()).tasks == MANY
+        assert service.create(simple(), state, tasks()).added.tasks == MANY
 
 
 def test_an_import_that_is_told_to_stop(service: CampaignService) -> None:

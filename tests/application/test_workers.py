@@ -144,7 +144,7 @@ def test_nobody_gives_more_than_their_share(service: CampaignService) -> None:
     follows(service, id)
     # the settings that it was created with are still the same campaign
     again = service.create(simple(most_labels_per_worker=1), id)
-    assert again.config.pay_per_label == 0.1
+    assert service.store.row(again.id).config.pay_per_label == 0.1
 
 
 def test_a_change_that_fails_changes_nothing(service: CampaignService) -> None:

@@ -252,7 +252,7 @@ def test_a_creation_that_fails(service: CampaignService, monkeypatch: pytest.Mon
         service.create(simple(60), "c", tasks=["a", "b"])
     with pytest.raises(NotFoundError):
         service["c"].ask("ann")
-    assert service.create(simple(60), "c", tasks=["a"]).tasks == 1
+    assert service.create(simple(60), "c", tasks=["a"]).added.tasks == 1
     assert differences(service.store, "c") == []
 
 

@@ -47,7 +47,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nextlabel.application.jobs import Jobs
+from nextlabel.application.jobs import Jobs, finished
 from nextlabel.arrays import Floats, Ints
 from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.crowd_model import CrowdSnapshot
@@ -61,7 +61,6 @@ from nextlabel.campaign.rates import (
     rate_before_deadline,
 )
 from nextlabel.campaign.rows import CampaignRow
-from nextlabel.campaign.state import CampaignState
 from nextlabel.crowd.answers import Number
 from nextlabel.crowd.audit import Audit
 from nextlabel.errors import ConflictError, InputError, UnavailableError
@@ -371,7 +370,9 @@ def compute_certificate(campaign_service: CampaignService, id: str, wait: bool =
     )
     timed, assumes = bound_before_deadline(row, at, priors, tuple(table.T))
     upper, price, slack, seconds = bound.upper, bound.price, bound.slack, bound.seconds
-    points = _points(row.left, most_extra(row), BELOW, ABOVE)
+    wanted = max(row.budget, 1000)
+    unit = 10 ** (len(str(wanted)) - 1)
+    points = _points(row.left, math.ceil(wanted / unit) * unit, BELOW, ABOVE)  # a round number
     extra = (*MORE, max(math.ceil(row.budget / 10), 1))
     labels = np.array([*extra, *points], dtype=np.float64)
     uppers = bound.curve(labels)
@@ -391,7 +392,10 @@ def compute_certificate(campaign_service: CampaignService, id: str, wait: bool =
 
 @dataclass(frozen=True, slots=True)
 class _Crowd:
-    """What a learnt certificate is made from: the campaign at one moment, and its bound's ``terms``."""
+    """What a learnt certificate is made from: the campaign at one moment, and its bound's ``terms``.
+
+    A bound is void when they change: tasks, budget, rules, who may label and whose labels are dropped.
+    """
 
     at: float
     row: CampaignRow
@@ -408,7 +412,14 @@ class _Crowd:
         if not state.row.tasks:
             raise ConflictError("the campaign has no tasks.", "Add tasks first.")
         crowd, row = commands.crowd_snapshot(), replace(state.row)
-        return cls(commands.now, row, crowd, commands.audited(), supply_of(state), _terms(state))
+        changed = frozenset(
+            (one.worker, one.standing, one.dropped, one.given == 0 and one.labels)
+            for one in state.workers
+            if one.standing != "active" or one.dropped or not one.given
+        )
+        rules = row.config.turn_away, row.config.most_labels_per_worker
+        terms = (row.budget, row.tasks, row.controls, row.deadline, *rules, changed)
+        return cls(commands.now, row, crowd, commands.audited(), supply_of(state), terms)
 
     @property
     def to_come(self) -> int:
@@ -419,19 +430,6 @@ class _Crowd:
     def possible(self, labels: int) -> int:
         """How many of so many labels can come, those in flight included."""
         return min(labels, self.row.reserved) + self.supply.of(max(labels - self.row.reserved, 0))
-
-
-def _terms(state: CampaignState) -> tuple[object, ...]:
-    """What makes a bound void when it changes: tasks, budget, rules, who may label and whose labels are dropped."""
-    row, config = state.row, state.row.config
-    changed = frozenset(
-        (one.worker, one.standing, one.dropped, one.given == 0 and one.labels)
-        for one in state.workers
-        if one.standing != "active" or one.dropped or not one.given
-    )
-    return (
-        row.budget, row.tasks, row.controls, row.deadline, config.turn_away, config.most_labels_per_worker, changed,
-    )  # fmt: skip
 
 
 def _learnt_certificate(campaign_service: CampaignService, id: str, wait: bool) -> Certificate:
@@ -470,13 +468,6 @@ def _learnt_certificate(campaign_service: CampaignService, id: str, wait: bool) 
         history=(*crowd.history, (row.spent, *crowd.expected[:3])),
         **(outlook if shown else {"price": None}),
     )  # fmt: skip
-
-
-def most_extra(row: CampaignRow) -> int:
-    """How many more labels the curve shows: as many as the budget and at least 1000, a round number."""
-    wanted = max(row.budget, 1000)
-    unit = 10 ** (len(str(wanted)) - 1)
-    return int(math.ceil(wanted / unit) * unit)
 
 
 class Certificates:
@@ -522,9 +513,7 @@ class Certificates:
         last, holds = self._check(id, wait)
         if last is None or not (holds or (self._lock.locked() and not wait)):
             return self.jobs.submit((id, wait), lambda _: self._tried(id, wait))
-        there: Future[Certificate] = Future()
-        there.set_result(last)
-        return there
+        return finished(last)
 
     def last(self, id: str) -> Certificate | None:
         """The last certificate, whether it holds or not."""

@@ -8,6 +8,7 @@ the database, and the next command that deletes a campaign, carries on with them
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 from threading import Event
@@ -23,6 +24,7 @@ SLOW_S, QUICK_S = 0.2, 0.05
 PATIENCE_S = 60.0
 
 Progress = Callable[[float], None]
+_log = logging.getLogger("nextlabel.application")
 
 
 class Deletions:
@@ -49,6 +51,8 @@ class Deletions:
         removed = 0
         for deletion in self._store.deletions.unfinished():
             removed += self._clear(deletion, progress or (lambda fraction: None))
+        if removed:
+            _log.info("%d rows of deleted campaigns were removed", removed)
         return removed
 
     def _clear(self, deletion: Deletion, progress: Progress) -> int:

@@ -70,15 +70,12 @@ class ResultTable:
     def cells(self, result: Result) -> list[Any]:
         """One row."""
         said = [*result.counts.values(), *(round(p, 6) for p in result.interval or result.probabilities.values())]
-        return [*(getattr(result, name) for name in PLAIN), *said, *self.originals(result)]
-
-    def originals(self, result: Result) -> list[Any]:
-        """The cells of the columns that the task came with."""
-        payload = result.payload
-        if not isinstance(payload, dict):
-            return [*[None] * len(self._originals), _cell(payload)]
-        found = [_cell(payload.get(name)) for name in self._originals]
-        return [*found, None] if self._plain else found
+        payload, plain = result.payload, [None] * self._plain
+        if isinstance(payload, dict):
+            own = [*(_cell(payload.get(name)) for name in self._originals), *plain]
+        else:
+            own = [*[None] * len(self._originals), _cell(payload)]
+        return [*(getattr(result, name) for name in PLAIN), *said, *own]
 
 
 def result_table(service: CampaignService, id: str) -> ResultTable:

@@ -15,12 +15,12 @@ campaign's log has already, so that two processes that take the same import for 
 from __future__ import annotations
 
 import json
+import logging
 import os
 import secrets
 import socket
 import time
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -41,10 +41,8 @@ from nextlabel.campaign.intake import (
     will_rank,
 )
 from nextlabel.campaign.new_tasks import NewTask
-from nextlabel.campaign.policy_tables import PolicyTables
 from nextlabel.campaign.records import ImportRow, ImportState
 from nextlabel.campaign.replies import Added
-from nextlabel.campaign.rows import BatchRow
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.errors import ConflictError, NextlabelError, NotFoundError, StorageFullError, UnavailableError
 from nextlabel.model.prior import Prior
@@ -63,6 +61,7 @@ PATIENCE_S, TABLES_S = 60.0, 30.0
 #: Seconds for which imports that have ended are remembered.
 REMEMBERED_S = 86_400.0
 T = TypeVar("T")
+_log = logging.getLogger("nextlabel.application")
 
 #: Called with the import, and with the number of its tasks that are in the log.
 Progress = Callable[[ImportRow, int], None]
@@ -96,7 +95,10 @@ class Imports:
                 before = None if batch is None else state.batches.get(batch)
                 campaign, classes = replace(state.row), list(state.classes)
             if before is not None:
-                return self._repeated(row, tasks, before, campaign.tasks)
+                check_repeated(str(row.batch), tasks, before)
+                row.known = before.tasks
+                self._save(row, "done")
+                return Added(0, before.tasks, campaign.tasks)
             row.first = campaign.tasks
             self._stage(row, campaign.config, campaign.rules.ranked, classes, tasks, progress)
             return self._publish(row, progress)
@@ -123,6 +125,7 @@ class Imports:
                         self._fail(row, "The campaign was deleted.")
                     else:
                         self._publish(row, None)
+                _log.info("import %s into %s recovered: %s", row.id, row.campaign, row.state)
         self._store.imports.forget(self._store.clock() - REMEMBERED_S)
         return taken
 
@@ -139,19 +142,13 @@ class Imports:
     def _take_over(self, row: ImportRow) -> bool:
         """Make an import that has lost its process this thread's; False if somebody is at work on it."""
         with _OWN_LOCK:
-            if row.id in _OWN or not self._is_orphan(row):
+            silent = not row.owner or self._store.clock() > row.beat_at + SILENT_S
+            if row.id in _OWN or not (silent or _has_ended(row.owner)):
                 return False
             if not self._store.imports.claim(row, this_process(), self._store.clock()):
                 return False  # somebody else was faster
             _OWN.add(row.id)
             return True
-
-    def _is_orphan(self, row: ImportRow) -> bool:
-        """Whether the process of an import is gone, or has been silent for long."""
-        if not row.owner or self._store.clock() > row.beat_at + SILENT_S:
-            return True
-        machine, _, process = row.owner.rpartition("/")
-        return machine == _machine() and (process == str(os.getpid()) or not _runs(int(process)))
 
     def _stage(
         self,
@@ -187,7 +184,12 @@ class Imports:
     def _publish(self, row: ImportRow, progress: Progress | None) -> Added:
         """Bring tasks that were set aside into the log, and publish them; carries on wherever it was left."""
         self._patiently(lambda: self._make_campaign(row))
-        tables, published = self._new_tables(row), 0
+        campaign, priors = self._store.row(row.campaign), [prior_from(prior) for prior in json.loads(row.priors)]
+        tables, published = None, 0
+        if priors and not campaign.config.knows_workers and campaign.tasks == row.first:
+            classes = [*self._store.classes(row.campaign), *priors]
+            if not will_rank(campaign.config, campaign.rules.ranked, len(classes)):
+                tables = self._tables.prepare(campaign.config, classes, campaign.rho)
         while row.state == "publishing":
             self._go_on()
             campaign = self._store.row(row.campaign)
@@ -251,22 +253,6 @@ class Imports:
             priors = json.loads(row.priors)
             ranked = will_rank(state.row.config, state.row.rules.ranked, state.row.classes + len(priors))
             publish_tasks(campaign, publication(priors, ranked, row.batch, row.digest))
-
-    def _new_tables(self, row: ImportRow) -> Future[PolicyTables] | None:
-        """Have the tables made that the campaign needs with new priors, None if it needs none."""
-        campaign, priors = self._store.row(row.campaign), [prior_from(prior) for prior in json.loads(row.priors)]
-        if not priors or campaign.config.knows_workers or campaign.tasks != row.first:
-            return None
-        classes = [*self._store.classes(row.campaign), *priors]
-        if will_rank(campaign.config, campaign.rules.ranked, len(classes)):
-            return None
-        return self._tables.prepare(campaign.config, classes, campaign.rho)
-
-    def _repeated(self, row: ImportRow, tasks: Iterable[NewTask], before: BatchRow, there: int) -> Added:
-        check_repeated(str(row.batch), tasks, before)
-        row.known = before.tasks
-        self._save(row, "done")
-        return Added(0, before.tasks, there)
 
     @contextmanager
     def _owned(self, row: ImportRow) -> Iterator[None]:
@@ -335,16 +321,19 @@ def _machine() -> str:
     return f"{socket.gethostname()}/{names}"
 
 
-def _runs(process: int) -> bool:
-    if os.name != "posix":
-        return True  # until it has been silent for long
+def _has_ended(owner: str) -> bool:
+    """Whether an owner is known to run no more; elsewhere that shows when it has been silent for long."""
+    machine, _, process = owner.rpartition("/")
+    own = process == str(os.getpid())  # ``_OWN`` says which imports of this process are under way
+    if machine != _machine() or own or os.name != "posix":
+        return machine == _machine() and own
     try:
-        os.kill(process, 0)
+        os.kill(int(process), 0)
     except ProcessLookupError:
-        return False
-    except PermissionError:
         return True
-    return True
+    except PermissionError:
+        pass
+    return False
 
 
 @dataclass(frozen=True, slots=True)

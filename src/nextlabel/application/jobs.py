@@ -95,14 +95,20 @@ class Jobs:
             return None
 
     def _run(self, job: _Job) -> None:
+        result = failed = None
         try:
             result = job.work(lambda: self._give_way(job))
         except BaseException as error:
-            self._finish(job)
-            job.future.set_exception(error)
-        else:
-            self._finish(job)
+            failed = error
+        with self._lock:
+            self._under_way.pop(job.key, None)
+            self._done += job.cost
+            if not self._waiting:
+                self._due = {owner: due for owner, due in self._due.items() if due > self._done}
+        if failed is None:
             job.future.set_result(result)
+        else:
+            job.future.set_exception(failed)
 
     def _give_way(self, in_hand: _Job) -> None:
         if self.closed.is_set():
@@ -110,12 +116,12 @@ class Jobs:
         while (job := self._next(in_hand)) is not None:
             self._run(job)
 
-    def _finish(self, job: _Job) -> None:
-        with self._lock:
-            self._under_way.pop(job.key, None)
-            self._done += job.cost
-            if not self._waiting:
-                self._due = {owner: due for owner, due in self._due.items() if due > self._done}
+
+def finished(value: T) -> Future[T]:
+    """A future of what is there already."""
+    future: Future[T] = Future()
+    future.set_result(value)
+    return future
 
 
 def _ending(name: str) -> UnavailableError:

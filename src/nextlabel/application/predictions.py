@@ -61,8 +61,18 @@ def add_predictions(
     check_policy(row)
     number_of = row.config.answer_type.number_of if row.config.answer in ("number", "multi") else None
     checked = _checked(service, row, name, read_predictions(rows, row.config.labels, task_column, number_of))
+
+    def seen_and_known(commands: Commands) -> tuple[int, dict[int, tuple[str, int]]]:
+        """How many predictions there are, and those of the model by task."""
+        return commands.state.row.rules.predicted, commands.state.predictions_of(workers_of(name))
+
+    def learn(commands: Commands) -> None:
+        """Results follow the predictions at once, not only when somebody asks for a task."""
+        if commands.crowd().is_due(commands.state.row):
+            commands.refit()
+
     while True:
-        seen, known = service.run(id, partial(_known, model=name))
+        seen, known = service.run(id, seen_and_known)
         new = [one for one in checked if one.task not in known]
         other = next((one for one in checked if known.get(one.task, one[1:]) != one[1:]), None)
         if other is not None:
@@ -75,13 +85,8 @@ def add_predictions(
             return AddedPredictions(name, 0, len(checked), 0)
         charged = _write(service, id, new, price, seen, progress)
         if charged is not None:
-            service.run(id, _learn)
+            service.run(id, learn)
             return AddedPredictions(name, len(new), len(checked) - len(new), charged)
-
-
-def _known(commands: Commands, model: str) -> tuple[int, dict[int, tuple[str, int]]]:
-    """How many predictions there are, and those of the model by task."""
-    return commands.state.row.rules.predicted, commands.state.predictions_of(workers_of(model))
 
 
 def _write(
@@ -126,12 +131,6 @@ def _write(
         if done < len(new):
             time.sleep(time.monotonic() - begun)  # others have the lock for at least as long
     return charged
-
-
-def _learn(commands: Commands) -> None:
-    """Results follow the predictions at once, not only when somebody asks for a task."""
-    if commands.crowd().is_due(commands.state.row):
-        commands.refit()
 
 
 def _checked(

@@ -14,8 +14,7 @@ After a refit the thread rests as long as it took, so that at most half of one c
 from __future__ import annotations
 
 import logging
-from concurrent.futures import Future
-from contextlib import suppress
+from concurrent.futures import Future, wait
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -72,7 +71,9 @@ class BackgroundRefits:
         """Refit until nothing is due."""
         closed = self._jobs.closed
         try:
-            self._wait_for_kernels()
+            compiled = crowd_compiled()  # it may take a minute, or nobody needs it any more
+            while not (closed.is_set() or compiled.done()):
+                wait([compiled], LOOK_S)
             while not closed.is_set() and (rest := self._step(id)) is not None:
                 closed.wait(rest)
         except BaseException as error:
@@ -81,14 +82,6 @@ class BackgroundRefits:
             closed.wait(AFTER_FAILURE_S)
             raise
 
-    def _wait_for_kernels(self) -> None:
-        """Until they are compiled, which may take a minute, or nobody needs them any more."""
-        compiled = crowd_compiled()
-        while not self._jobs.closed.is_set():
-            with suppress(TimeoutError):
-                compiled.result(LOOK_S)
-                return
-
     def _step(self, id: str) -> float | None:
         """One refit, if one is due; returns the seconds after which to look again, None if there is nothing to do."""
         begun = perf_counter()
@@ -96,23 +89,25 @@ class BackgroundRefits:
         if begin is None or begin is WAITING:
             return None if begin is None else LOOK_S
         if begin.event is not None and begin.model is not None and begin.model.shadow is not None:
-            self._keep_snapshot(id, begin.model.shadow)
+            shadow = begin.model.shadow  # this thread's alone
+            if shadow.seq > max(LONG_LOG, (1.0 + MORE_EVENTS) * self._kept.get(id, 0)):
+                # What a long log says is kept before it is learnt from: other processes need not read it all.
+                self._store.put(kept_name(id), shadow.dump(), replace=True)
+                self._kept[id] = shadow.seq
         self.publish(id, self.learn(id, begin), begin)
         return perf_counter() - begun
-
-    def _keep_snapshot(self, id: str, shadow: CrowdModel) -> None:
-        """Keep what a long log says before it is learnt from, so that other processes need not read it all.
-
-        The shadow is this thread's alone.
-        """
-        if shadow.seq > max(LONG_LOG, (1.0 + MORE_EVENTS) * self._kept.get(id, 0)):
-            self._store.put(kept_name(id), shadow.dump(), replace=True)
-            self._kept[id] = shadow.seq
 
     def begin(self, id: str) -> Begin | None:
         """Say in the log that a refit has begun; None if none is due, ``WAITING`` if another process is at it."""
         while True:
-            self._load(id)
+            with self._store.transaction(id) as state:
+                long = state.crowd is None and state.row.seq > LONG_LOG
+            if long:  # it is read where nobody has to wait for it
+                log = self._log(id)
+                model = new_model(log)
+                model.catch_up(log)
+                with self._store.transaction(id) as state:
+                    state.crowd = model if state.crowd is None else state.crowd
             with self._store.transaction(id) as state:
                 if state.crowd is not None or state.row.seq <= LONG_LOG:  # else it was given up for want of memory
                     return self._begin(state)
@@ -161,18 +156,6 @@ class BackgroundRefits:
                 commands.stop_at_target()
             commands.settle()
             return True
-
-    def _load(self, id: str) -> None:
-        """Read a long log where nobody has to wait for it."""
-        with self._store.transaction(id) as state:
-            if state.crowd is not None or state.row.seq <= LONG_LOG:
-                return
-        log = self._log(id)
-        model = new_model(log)
-        model.catch_up(log)
-        with self._store.transaction(id) as state:
-            if state.crowd is None:
-                state.crowd = model
 
     def _log(self, id: str) -> CampaignState:
         with self._store.transaction(id) as state:

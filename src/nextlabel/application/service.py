@@ -20,7 +20,7 @@ from dataclasses import asdict, replace
 from functools import partial
 from hashlib import sha256
 from itertools import chain
-from typing import Any, Self, TypeVar, Unpack
+from typing import Any, Final, NamedTuple, Self, TypeVar, Unpack
 
 from nextlabel.application.certificate import Certificate, Certificates
 from nextlabel.application.deletions import Deletions
@@ -121,6 +121,13 @@ AT_ONCE, AT_ONCE_SIZE = 2000, 1 << 21
 Clock = Callable[[], float]
 
 
+class Created(NamedTuple):
+    """The id of a campaign, and what became of its first tasks."""
+
+    id: str
+    added: Added
+
+
 class CampaignService:
     """Commands by campaign; ``clock`` gives seconds since 1970, and is the store's if there is none."""
 
@@ -140,19 +147,8 @@ class CampaignService:
         tasks: Iterable[Any] = (),
         progress: Progress | None = None,
         owner: str = "",
-    ) -> CampaignRow:
+    ) -> Created:
         """A new campaign with its first tasks, or nothing; the same id with the same settings is the same campaign."""
-        return self.create_with(config, id, tasks, progress, owner)[0]
-
-    def create_with(
-        self,
-        config: CampaignSettings,
-        id: str | None,
-        tasks: Iterable[Any],
-        progress: Progress | None = None,
-        owner: str = "",
-    ) -> tuple[CampaignRow, Added]:
-        """The same, and what became of the tasks."""
         name = new_campaign_id() if id is None else checked_campaign_id(id)
         if config.deadline is not None and not (id is not None and self._has_campaign(name)):
             check_deadline(config.deadline, self.clock())
@@ -183,7 +179,7 @@ class CampaignService:
             known = self._known(config, self.store.access.owner(name))
             self.run(name, lambda commands: add_known(commands.state, known))
         self.warm(name)
-        return self.store.row(name), added
+        return Created(name, added)
 
     def _known(self, config: CampaignSettings, owner: str) -> Profiles:
         """What ended campaigns of an owner with the same labels have taught about workers."""
@@ -714,6 +710,36 @@ class Campaign:
             AuditItem(tasks[task].key, None if said is None else name(said), tasks[task].payload)
             for task, said in answers.items()
         ]
+
+
+#: How methods of a campaign are called over HTTP: routes of the service and calls of the clients are made from it.
+REQUESTS: Final[dict[Callable[..., Any], str]] = {
+    Campaign.pause: "POST /campaigns/{campaign}/pause",
+    Campaign.resume: "POST /campaigns/{campaign}/resume",
+    Campaign.set_gold: "POST /campaigns/{campaign}/gold",
+    Campaign.adjudicate: "POST /campaigns/{campaign}/adjudicate",
+    Campaign.undo_adjudication: "POST /campaigns/{campaign}/adjudicate/undo",
+    Campaign.imports: "GET /campaigns/{campaign}/imports",
+    Campaign.audit_items: "GET /campaigns/{campaign}/audit",
+    Campaign.draw_audit: "POST /campaigns/{campaign}/audit/draw",
+    Campaign.answer_audit: "POST /campaigns/{campaign}/audit/answers",
+    Campaign.guarantee: "GET /campaigns/{campaign}/guarantee",
+    Campaign.freeze: "POST /campaigns/{campaign}/guarantee/freeze",
+    Campaign.next_look: "POST /campaigns/{campaign}/guarantee/look",
+    Campaign.guarantee_items: "GET /campaigns/{campaign}/guarantee/items",
+    Campaign.guarantee_record: "GET /campaigns/{campaign}/guarantee/record",
+    Campaign.answer_guarantee: "POST /campaigns/{campaign}/guarantee/answers",
+    Campaign.reopen_labels: "POST /campaigns/{campaign}/guarantee/reopen",
+    Campaign.order: "GET /campaigns/{campaign}/order",
+    Campaign.agreement: "GET /campaigns/{campaign}/workers/agreement",
+    Campaign.erase_worker: "POST /campaigns/{campaign}/workers/erase",
+    Campaign.worker_record: "POST /campaigns/{campaign}/workers/record",
+    Campaign.drop_labels: "POST /campaigns/{campaign}/workers/drop-labels",
+    Campaign.restore_labels: "POST /campaigns/{campaign}/workers/restore-labels",
+    Campaign.webhooks: "GET /campaigns/{campaign}/webhooks",
+    Campaign.remove_webhook: "DELETE /campaigns/{campaign}/webhooks/{id}",
+    Campaign.enable_webhook: "POST /campaigns/{campaign}/webhooks/{id}/enable",
+}
 
 
 def _keep_features(commands: Commands, before: str, added: AddedFeatures, data: bytes) -> bool:

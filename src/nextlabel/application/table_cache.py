@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nextlabel.application.jobs import GiveWay, Jobs
+from nextlabel.application.jobs import GiveWay, Jobs, finished
 from nextlabel.campaign.policy_tables import ARRIVALS, LABELS_PER_TASK, PolicyTables, TableLoad, as_load, table_problem
 from nextlabel.campaign.rates import table_rho
 from nextlabel.campaign.rows import CampaignRow
@@ -112,9 +112,7 @@ class TableCache:
         with self._lock:
             tables = self._tables.get(key)
         if tables is not None:
-            made: Future[PolicyTables] = Future()
-            made.set_result(tables)
-            return made
+            return finished(tables)
         # The job counts for the campaign that it is for: campaigns with the same settings count as one.
         cost = work_of(config, priors, key[-1])
         return self.jobs.submit(key, lambda give_way: self._make(key, config, priors, give_way), config, cost)

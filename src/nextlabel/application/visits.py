@@ -62,12 +62,8 @@ class PlatformVisits:
         for one in known:
             if one.campaign == campaign:
                 return one
-
-        def enter(commands: Commands) -> int:
-            tally = commands.state.find_worker(worker)
-            return 0 if tally is None else tally.labels
-
-        begun = Visit(campaign, platform, id, worker, study, self._service.clock(), self._service.run(campaign, enter))
+        labels = self._service.run(campaign, lambda commands: getattr(commands.state.find_worker(worker), "labels", 0))
+        begun = Visit(campaign, platform, id, worker, study, self._service.clock(), labels)
         heard = next((one for one in known if (one.campaign, one.worker) == (UNCLAIMED, worker)), None)
         with self._lock:
             visit = visits.add(begun)
@@ -98,11 +94,7 @@ class PlatformVisits:
         self, campaign: str, platform: str, changes: Iterable[StatusChange], drops: Collection[str] = ()
     ) -> dict[Effect, int]:
         """The same for a list of visits, as it is now, if it is about any to this campaign."""
-        sender, there, listed = (
-            find_platform(platform),
-            self._service.store.visits.of(campaign, platform),
-            list(changes),
-        )
+        sender, there, listed = find_platform(platform), self._service.store.visits.of(campaign, platform), [*changes]
         known, workers = {one.id for one in there}, {one.worker for one in there}
         effects: dict[Effect, int] = {}
         if any(change.visit in known for change in listed):
@@ -129,11 +121,9 @@ class PlatformVisits:
             decides = next((one for one in said if platform.meaning_of(one.status) == "rejects"), said[0])
             meaning = platform.meaning_of(decides.status)
             meanings.append(meaning)
-            reason = (
-                f"{_reason(platform.name)}submission {decides.id} is {platform.normal_status(decides.status).lower()}"
-            )
-            stand = partial(_stand, visit=decides, meaning=meaning, reason=reason)
-            known = self._service.run(campaign, stand)
+            status_said = platform.normal_status(decides.status).lower()
+            reason = f"{platform.title}: submission {decides.id} is {status_said}"
+            known = self._service.run(campaign, partial(_stand, platform, visit.worker, meaning, reason))
             if known and _drops(platform, decides.status, drops):
                 self._service[campaign].drop_labels(visit.worker, reason)
             elif known and (_drops(platform, visit.status, drops) or any(one.campaign == UNCLAIMED for one in before)):
@@ -213,24 +203,18 @@ class PlatformVisits:
         return find_platform(platform).bonus_csv(self.bonuses(campaign, platform, reward), reason)
 
 
-def _reason(platform: str) -> str:
-    """How the reason begins for which a platform's status has blocked a worker."""
-    return f"{find_platform(platform).title}: "
-
-
 def _drops(platform: Platform, status: str, drops: Collection[str]) -> bool:
     """Whether labels are dropped for a status."""
     named = bool(status) and platform.normal_status(status) in {platform.normal_status(one) for one in drops}
     return named or platform.meaning_of(status) == "rejects"
 
 
-def _stand(commands: Commands, visit: Visit, meaning: Meaning, reason: str) -> bool:
+def _stand(platform: Platform, worker: str, meaning: Meaning, reason: str, commands: Commands) -> bool:
     """Block a worker whose visit has ended, or take that back; False if they never had a task."""
-    worker = visit.worker
     tally = commands.state.find_worker(worker)
     if tally is None:
         return False
-    by_platform = tally.reason.startswith(_reason(visit.platform))
+    by_platform = tally.reason.startswith(f"{platform.title}: ")
     if meaning == "keeps":
         if tally.standing == "blocked" and by_platform:
             set_standing(commands, worker, "active")

@@ -122,7 +122,10 @@ class Webhooks:
                             webhook = self._failed(webhook, reply)
                             return told
                         told, unsaved = told + 1, unsaved + 1
-                        webhook = self._succeeded(webhook, reply)
+                        webhook = replace(
+                            webhook, delivered=webhook.delivered + 1, failures=0, first_failed_at=None, next_at=0.0,
+                            last_at=self._clock(), last_reply=reply.said[:KEPT],
+                        )  # fmt: skip
                     webhook = replace(webhook, position=seq)
                     if unsaved >= SAVED_AFTER or (unsaved and self._clock() > written + SAVED_AFTER_S):
                         if not await self._write(self._store.webhooks.save, webhook):
@@ -140,12 +143,6 @@ class Webhooks:
     async def _write(self, write: Callable[..., bool], webhook: Webhook, *now: float) -> bool:
         """Claim a webhook for a while, or write how far it has got and claim it further; False if others have it."""
         return await asyncio.to_thread(write, webhook, self._owner, *now, self._clock() + self._claim_s)
-
-    def _succeeded(self, webhook: Webhook, reply: Reply) -> Webhook:
-        return replace(
-            webhook, delivered=webhook.delivered + 1, failures=0, first_failed_at=None, next_at=0.0,
-            last_at=self._clock(), last_reply=reply.said[:KEPT],
-        )  # fmt: skip
 
     def _failed(self, webhook: Webhook, reply: Reply) -> Webhook:
         now = self._clock()

@@ -152,9 +152,10 @@ def create(
             if beside is not None and not config.learns_from_features:
                 what = f"policy {config.policy!r}" if not config.knows_workers else "a campaign for numbers"
                 raise InputError(f"{what} does not learn from features.", "Leave --features out.")
-            row, added = service.create_with(config, id, first or (), _import_bar(first, progress))
+            made, added = service.create(config, id, first or (), _import_bar(first, progress))
             if beside is not None:
-                say(_add_features(service, row.id, beside).sentence)
+                say(_add_features(service, made, beside).sentence)
+            row = service.store.row(made)
     read = [] if first is None else [*say_read(first.report), *_say_columns(config, first, score_column, added)]
     say(f"Campaign {row.id}: {counted(row.tasks, 'task')}, {counted(row.budget, 'label')}, {state_of(row)}.")
     where = "" if has_password(db) else f" --db {db}"  # an address with a password came from NEXTLABEL_DB
@@ -547,7 +548,8 @@ def _write(header: list[str], rows: Iterable[dict[str, Any]], stream: IO[str], f
             written += 1
             yield row
 
-    cells = chain([header], ([_cell(row[name]) for name in header] for row in counted_rows()))
+    plain = ((row[name] for name in header) for row in counted_rows())
+    cells = chain([header], ([json.dumps(one) if isinstance(one, dict) else one for one in line] for line in plain))
     if form == "xlsx":
         write_workbook(cast("TextIO", stream).buffer, cells)
     elif form == "csv":
@@ -555,10 +557,6 @@ def _write(header: list[str], rows: Iterable[dict[str, Any]], stream: IO[str], f
     else:
         stream.writelines(json.dumps(row) + "\n" for row in counted_rows())
     return written
-
-
-def _cell(value: Any) -> Any:
-    return json.dumps(value) if isinstance(value, dict) else value
 
 
 @verb()

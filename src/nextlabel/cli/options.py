@@ -163,29 +163,22 @@ def argument(metavar: str, help: str, default: Any = ...) -> Any:
 
 def whole(metavar: str, least: int, example: str, help: str, default: Any = None, **rest: Any) -> Any:
     """An option that takes a whole number of at least ``least``."""
-
-    def read(flag: str, typed: str) -> int:
-        return parse_whole(flag, typed, least, f"Give a whole number of at least {least}, e.g. {flag} {example}.")
-
-    return Flag(metavar, help, default, read=read, **rest)
+    hint = f"Give a whole number of at least {least}, e.g. {{}} {example}."
+    return Flag(
+        metavar, help, default, read=lambda flag, typed: parse_whole(flag, typed, least, hint.format(flag)), **rest
+    )
 
 
 def positive(metavar: str, example: str, help: str, default: Any = None, **rest: Any) -> Any:
     """An option that takes a number above 0."""
-
-    def read(flag: str, typed: str) -> float:
-        return parse_positive(flag, typed, f"Give a number above 0, e.g. {flag} {example}.")
-
-    return Flag(metavar, help, default, read=read, **rest)
+    hint = f"Give a number above 0, e.g. {{}} {example}."
+    return Flag(metavar, help, default, read=lambda flag, typed: parse_positive(flag, typed, hint.format(flag)), **rest)
 
 
 def number(metavar: str, help: str, example: str = "", default: Any = None, **rest: Any) -> Any:
     """An option that takes any number."""
-
-    def read(flag: str, typed: str) -> float:
-        return parse_number(flag, typed, f"Give e.g. {flag} {example}." if example else "Give a number.")
-
-    return Flag(metavar, help, default, read=read, **rest)
+    hint = f"Give e.g. {{}} {example}." if example else "Give a number."
+    return Flag(metavar, help, default, read=lambda flag, typed: parse_number(flag, typed, hint.format(flag)), **rest)
 
 
 def given(context: typer.Context, name: str) -> bool:

@@ -34,7 +34,7 @@ import math
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -69,11 +69,6 @@ def check_annotatable(status: CampaignStatus) -> None:
         )
     if status.tasks == 0:
         raise ConflictError(f"campaign {status.id!r} has no tasks.", "Add them first: nextlabel campaign add.")
-
-
-def by_people(campaign: AnnotatedCampaign) -> Iterator[GivenLabel]:
-    """The labels that people gave and that count; no model's, which a learner must not be taught by."""
-    return (one for one in campaign.labels() if one.counted and not one.worker.startswith(PREFIX))
 
 
 @dataclass(frozen=True, slots=True)
@@ -504,7 +499,8 @@ class Learning:
         spent = self.campaign.status().spent
         if not final and spent < self._look_at:
             return False
-        people = list(by_people(self.campaign))
+        labels = self.campaign.labels()  # no model's, which a learner must not be taught by
+        people = [one for one in labels if one.counted and not one.worker.startswith(PREFIX)]
         if len(people) < (max(self.fitted + 1, 2) if final else self.due):
             self._look_at = spent + self.due - len(people)  # all labels of people are bought
             return False

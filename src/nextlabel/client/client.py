@@ -51,7 +51,7 @@ import httpx
 from nextlabel.application import frames
 from nextlabel.application.certificate import Certificate
 from nextlabel.application.frames import ResultTable
-from nextlabel.application.service import Campaign
+from nextlabel.application.service import REQUESTS, Campaign
 from nextlabel.application.status import CampaignLinks, CampaignStatus
 from nextlabel.campaign.declaration import ChangeOptions, SettingOptions, spells_settings
 from nextlabel.campaign.new_tasks import row_tables, task_tables
@@ -134,10 +134,10 @@ class Page(Generic[T]):
 
 
 def command(
-    request: str, method: Callable[Concatenate[Any, P], T], **constants: Any
+    method: Callable[Concatenate[Any, P], T], request: str = "", **constants: Any
 ) -> Callable[Concatenate[str, P], Call[T]]:
-    """A method of a campaign as a request, e.g. ``POST /campaigns/{campaign}/pause``, on the campaign of that id."""
-    return _call(request, method, "campaign", constants)
+    """A method of a campaign as a request, that of ``REQUESTS`` or another one, on the campaign of an id."""
+    return _call(request or REQUESTS[method], method, "campaign", constants)
 
 
 def plain(request: str, method: Callable[Concatenate[Any, P], T]) -> Callable[P, Call[T]]:
@@ -413,11 +413,7 @@ class Method(Generic[P, T]):
     @overload
     def __get__(self, client: None, kind: type) -> Callable[P, Call[T] | Script[T]]: ...
     def __get__(self, client: Any, kind: type) -> Any:
-        return (
-            self.call
-            if client is None
-            else wraps(self.call)(lambda *a, **options: client._do(self.call(*a, **options)))
-        )
+        return _method(self.call, client, "_do")
 
 
 class PagedMethod(Generic[P, T]):
@@ -433,14 +429,10 @@ class PagedMethod(Generic[P, T]):
     @overload
     def __get__(self, client: None, kind: type) -> Callable[P, Call[Page[T]]]: ...
     def __get__(self, client: Any, kind: type) -> Any:
-        return (
-            self.call
-            if client is None
-            else wraps(self.call)(lambda *a, **options: client._pages(self.call(*a, **options)))
-        )
+        return _method(self.call, client, "_pages")
 
 
-status = command("GET /campaigns/{campaign}", Campaign.status)
+status = command(Campaign.status, "GET /campaigns/{campaign}")
 results = pages("GET /campaigns/{campaign}/results", Campaign.results)
 labels = pages("GET /campaigns/{campaign}/labels", Campaign.labels)
 
@@ -493,15 +485,15 @@ class _Methods:
     campaigns = Method(plain("GET /campaigns", Served.campaigns))
     status = Method(status)
     change = Method(change)
-    delete = Method(command("DELETE /campaigns/{campaign}", Campaign.delete))
-    pause = Method(command("POST /campaigns/{campaign}/pause", Campaign.pause))
-    resume = Method(command("POST /campaigns/{campaign}/resume", Campaign.resume))
+    delete = Method(command(Campaign.delete, "DELETE /campaigns/{campaign}"))
+    pause = Method(command(Campaign.pause))
+    resume = Method(command(Campaign.resume))
     add_tasks = Method(add_tasks)
     add_predictions = Method(add_predictions)
     add_features = Method(add_features)
-    imports = Method(command("GET /campaigns/{campaign}/imports", Campaign.imports))
-    links = Method(command("POST /campaigns/{campaign}/links", ServedCampaign.links))
-    revoke_links = Method(command("POST /campaigns/{campaign}/links/revoke", ServedCampaign.revoke_links))
+    imports = Method(command(Campaign.imports))
+    links = Method(command(ServedCampaign.links, "POST /campaigns/{campaign}/links"))
+    revoke_links = Method(command(ServedCampaign.revoke_links, "POST /campaigns/{campaign}/links/revoke"))
     ask = Method(ask)
     tell = Method(plain("POST /leases/{lease}/tell", Campaign.tell))
     release = Method(plain("POST /leases/{lease}/release", Campaign.release))
@@ -512,39 +504,39 @@ class _Methods:
     results_frame = Method(results_frame)
     labels_frame = Method(labels_frame)
     events = PagedMethod(pages("GET /campaigns/{campaign}/events", Campaign.events))
-    workers = Method(command("GET /campaigns/{campaign}/workers", Campaign.workers))
-    order = Method(command("GET /campaigns/{campaign}/order", Campaign.order))
-    agreement = Method(command("GET /campaigns/{campaign}/workers/agreement", Campaign.agreement))
-    pause_worker = Method(command(STANDING, Campaign.pause_worker, standing="paused"))
-    block_worker = Method(command(STANDING, Campaign.block_worker, standing="blocked"))
-    restore_worker = Method(command(STANDING, Campaign.restore_worker, standing="active"))
-    drop_labels = Method(command("POST /campaigns/{campaign}/workers/drop-labels", Campaign.drop_labels))
-    restore_labels = Method(command("POST /campaigns/{campaign}/workers/restore-labels", Campaign.restore_labels))
-    erase_worker = Method(command("POST /campaigns/{campaign}/workers/erase", Campaign.erase_worker))
-    worker_record = Method(command("POST /campaigns/{campaign}/workers/record", Campaign.worker_record))
-    set_gold = Method(command("POST /campaigns/{campaign}/gold", Campaign.set_gold))
-    adjudicate = Method(command("POST /campaigns/{campaign}/adjudicate", Campaign.adjudicate))
-    undo_adjudication = Method(command("POST /campaigns/{campaign}/adjudicate/undo", Campaign.undo_adjudication))
-    freeze = Method(command("POST /campaigns/{campaign}/guarantee/freeze", Campaign.freeze))
-    next_look = Method(command("POST /campaigns/{campaign}/guarantee/look", Campaign.next_look))
-    guarantee = Method(command("GET /campaigns/{campaign}/guarantee", Campaign.guarantee))
-    guarantee_items = Method(command("GET /campaigns/{campaign}/guarantee/items", Campaign.guarantee_items))
-    guarantee_record = Method(command("GET /campaigns/{campaign}/guarantee/record", Campaign.guarantee_record))
-    answer_guarantee = Method(command("POST /campaigns/{campaign}/guarantee/answers", Campaign.answer_guarantee))
-    reopen_labels = Method(command("POST /campaigns/{campaign}/guarantee/reopen", Campaign.reopen_labels))
-    draw_audit = Method(command("POST /campaigns/{campaign}/audit/draw", Campaign.draw_audit))
-    answer_audit = Method(command("POST /campaigns/{campaign}/audit/answers", Campaign.answer_audit))
-    audit_items = Method(command("GET /campaigns/{campaign}/audit", Campaign.audit_items))
+    workers = Method(command(Campaign.workers, "GET /campaigns/{campaign}/workers"))
+    order = Method(command(Campaign.order))
+    agreement = Method(command(Campaign.agreement))
+    pause_worker = Method(command(Campaign.pause_worker, STANDING, standing="paused"))
+    block_worker = Method(command(Campaign.block_worker, STANDING, standing="blocked"))
+    restore_worker = Method(command(Campaign.restore_worker, STANDING, standing="active"))
+    drop_labels = Method(command(Campaign.drop_labels))
+    restore_labels = Method(command(Campaign.restore_labels))
+    erase_worker = Method(command(Campaign.erase_worker))
+    worker_record = Method(command(Campaign.worker_record))
+    set_gold = Method(command(Campaign.set_gold))
+    adjudicate = Method(command(Campaign.adjudicate))
+    undo_adjudication = Method(command(Campaign.undo_adjudication))
+    freeze = Method(command(Campaign.freeze))
+    next_look = Method(command(Campaign.next_look))
+    guarantee = Method(command(Campaign.guarantee))
+    guarantee_items = Method(command(Campaign.guarantee_items))
+    guarantee_record = Method(command(Campaign.guarantee_record))
+    answer_guarantee = Method(command(Campaign.answer_guarantee))
+    reopen_labels = Method(command(Campaign.reopen_labels))
+    draw_audit = Method(command(Campaign.draw_audit))
+    answer_audit = Method(command(Campaign.answer_audit))
+    audit_items = Method(command(Campaign.audit_items))
     certificate = Method(certificate)
-    webhooks = Method(command("GET /campaigns/{campaign}/webhooks", Campaign.webhooks))
-    enable_webhook = Method(command("POST /campaigns/{campaign}/webhooks/{id}/enable", Campaign.enable_webhook))
-    remove_webhook = Method(command("DELETE /campaigns/{campaign}/webhooks/{id}", Campaign.remove_webhook))
-    add_webhook = Method(command("POST /campaigns/{campaign}/webhooks", ServedCampaign.add_webhook))
-    test_webhook = Method(command("POST /campaigns/{campaign}/webhooks/{id}/test", ServedCampaign.test_webhook))
+    webhooks = Method(command(Campaign.webhooks))
+    enable_webhook = Method(command(Campaign.enable_webhook))
+    remove_webhook = Method(command(Campaign.remove_webhook))
+    add_webhook = Method(command(ServedCampaign.add_webhook, "POST /campaigns/{campaign}/webhooks"))
+    test_webhook = Method(command(ServedCampaign.test_webhook, "POST /campaigns/{campaign}/webhooks/{id}/test"))
     tokens = Method(plain("GET /tokens", Served.tokens))
     create_token = Method(plain("POST /tokens", Served.create_token))
     revoke_token = Method(plain("DELETE /tokens/{name}", Served.revoke_token))
-    set_owner = Method(command("PUT /campaigns/{campaign}/owner", ServedCampaign.set_owner))
+    set_owner = Method(command(ServedCampaign.set_owner, "PUT /campaigns/{campaign}/owner"))
     activity = Method(plain("GET /activity", Served.activity))
 
 

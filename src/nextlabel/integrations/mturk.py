@@ -69,24 +69,20 @@ def read_assignment(parameters: Mapping[str, str], sites: Collection[str]) -> As
             raise InputError(
                 f"{name} is missing or is not an id of Mechanical Turk.", "Open the page from Mechanical Turk."
             )
-    return Assignment(ids[0], ids[1], ids[2], _site(parameters.get(SUBMIT_TO, ""), sites))
-
-
-def _site(address: str, sites: Collection[str]) -> str:
-    """The site of ``turkSubmitTo``, if it is one of those allowed: anybody can write an address."""
+    address = parameters.get(SUBMIT_TO, "")
     try:
         parts = urlsplit(address)
         plain = parts.path in ("", "/") and not parts.query and not parts.fragment
     except ValueError:
         plain = False
-    origin = f"{parts.scheme}://{parts.netloc.lower()}" if plain else ""
-    if origin not in sites:
+    site = f"{parts.scheme}://{parts.netloc.lower()}" if plain else ""
+    if site not in sites:  # anybody can write an address
         raise InputError(
             f"{SUBMIT_TO} {address[:100]!r} is not a site of Mechanical Turk that this service knows.",
             f"Whoever runs the service can allow more sites than {', '.join(sites) or 'none'} in "
             "NEXTLABEL_SUBMIT_HOSTS.",
         )
-    return origin
+    return Assignment(ids[0], ids[1], ids[2], site)
 
 
 def external_question(address: str, height: int = 0) -> str:

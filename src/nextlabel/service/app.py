@@ -30,7 +30,7 @@ from nextlabel.application.webhooks import Webhooks
 from nextlabel.service.access import AccessCache
 from nextlabel.service.app_state import AppState
 from nextlabel.service.auth import API, Authenticator
-from nextlabel.service.background import HOUR_S, at_signals, clear_deleted, erase_old, recover_imports, repeated
+from nextlabel.service.background import HOUR_S, at_signals, erase_old, repeated
 from nextlabel.service.command_queue import CommandQueue
 from nextlabel.service.connections import STATE, ConnectionLimits
 from nextlabel.service.limits import RequestLimits
@@ -112,8 +112,8 @@ def create_app(
     async def lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
         Thread(target=_warm_up, args=(campaign_service,), name="warm-up", daemon=True).start()
         with (
-            repeated("import-recovery", lambda: recover_imports(imports), imports.stop),
-            repeated("deletions", lambda: clear_deleted(deletions), deletions.stop, deletions.wanted),
+            repeated("import-recovery", imports.recover, imports.stop),
+            repeated("deletions", deletions.finish, deletions.stop, deletions.wanted),
             repeated("retention", retain, lambda: None, every=HOUR_S) if settings.keep_names_days else nullcontext(),
             at_signals(imports.stop),
         ):
@@ -159,16 +159,13 @@ def create_app(
 
 async def _handle_error(request: Request, error: Exception) -> Response:
     response = problem_response(error, request_context(request).request_id)
-    allowed = _methods(request.url.path.removeprefix(API)) if response.status_code == 405 else ()
-    if allowed:  # FastAPI names the methods of the first matching route only
-        response.headers["allow"] = ", ".join(allowed)
+    if response.status_code == 405:  # FastAPI names the methods of the first matching route only
+        path = request.url.path.removeprefix(API)
+        routes = [route for router in ROUTERS for route in router.routes if isinstance(route, APIRoute)]
+        allowed = {method for route in routes if route.path_regex.match(path) for method in route.methods or ()}
+        if allowed:
+            response.headers["allow"] = ", ".join(sorted(allowed))
     return response
-
-
-def _methods(path: str) -> list[str]:
-    """The methods that the API allows at a path."""
-    routes = [route for router in ROUTERS for route in router.routes if isinstance(route, APIRoute)]
-    return sorted({method for route in routes if route.path_regex.match(path) for method in route.methods or ()})
 
 
 def _warm_up(campaign_service: CampaignService) -> None:

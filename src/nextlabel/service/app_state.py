@@ -70,7 +70,7 @@ def link_base(request: Request) -> str:
     if settings.public_url:
         return settings.public_url
     host = request.headers.get("host", "")
-    if _by_trusted_proxy(request):
+    if request.client is not None and request.client.port == 0:  # uvicorn names the visitor of a trusted proxy so
         host = request.headers.get("x-forwarded-host", host).partition(",")[0].strip()
     return f"{request.url.scheme}://{host}{current_prefix()}" if _HOST.fullmatch(host) else settings.base_url
 
@@ -88,8 +88,3 @@ def only_this_machine(address: str) -> bool:
     except ValueError:
         return host in ("", "localhost") or host.endswith(".localhost")
     return found.is_loopback or found.is_unspecified
-
-
-def _by_trusted_proxy(request: Request) -> bool:
-    """Uvicorn puts the visitor that a trusted proxy names in the proxy's place, with port 0."""
-    return request.client is not None and request.client.port == 0

@@ -143,13 +143,6 @@ def campaign_id_of_lease(lease: str, principal: Principal) -> str:
     return campaign
 
 
-def workable_campaign_id(text: str, principal: Principal) -> str:
-    """The campaign in a path, if the sender may work on it."""
-    if principal.campaign is not None and principal.campaign != text:
-        raise NotAllowedError("the link is for another campaign.", "Ask for a link to this one.")
-    return text
-
-
 class Rights(NamedTuple):
     """What a role includes; ``sees_workers`` covers the log too, in which workers are named."""
 

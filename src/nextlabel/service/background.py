@@ -17,8 +17,7 @@ from threading import Event, Thread
 from types import FrameType
 from typing import Any, TypeVar
 
-from nextlabel.application.deletions import Deletions
-from nextlabel.application.imports import Imports, Progress
+from nextlabel.application.imports import Progress
 from nextlabel.application.service import CampaignService
 from nextlabel.application.worker_reports import MOST_WORKERS
 from nextlabel.campaign.records import ImportRow
@@ -61,7 +60,11 @@ def in_background(take_in: Callable[[Progress], T]) -> ImportRow | T:
 
 @contextmanager
 def repeated(
-    name: str, step: Callable[[], None], stop: Callable[[], None], wake: Event | None = None, every: float = INTERVAL_S
+    name: str,
+    step: Callable[[], object],
+    stop: Callable[[], None],
+    wake: Event | None = None,
+    every: float = INTERVAL_S,
 ) -> Iterator[None]:
     """Take a step in a thread every so many seconds, and when ``wake`` is set, until the end of the block."""
     ended, called = Event(), wake or Event()
@@ -88,19 +91,6 @@ def repeated(
         stop()
         called.set()
         thread.join(INTERVAL_S)
-
-
-def recover_imports(imports: Imports) -> None:
-    """Finish imports whose process has ended, or throw them away."""
-    for row in imports.recover():
-        request_log.info("import %s into %s recovered: %s", row.id, row.campaign, row.state)
-
-
-def clear_deleted(deletions: Deletions) -> None:
-    """Remove the rows of deleted campaigns."""
-    removed = deletions.finish()
-    if removed:
-        request_log.info("%d rows of deleted campaigns were removed", removed)
 
 
 def erase_old(service: CampaignService, days: float) -> None:

@@ -95,7 +95,8 @@ class RequestMiddleware:
                 authorization = value
             elif name == b"x-request-id":
                 given_id = value
-        context = scope["nextlabel"] = RequestContext(_request_id(given_id))
+        own = given_id is not None and _REQUEST_ID.fullmatch(given_id)  # the client's, if it is well-formed
+        context = scope["nextlabel"] = RequestContext(own[0].decode() if own else f"{random.getrandbits(64):016x}")
         with span(scope["method"], headers=Headers(scope=scope), request_id=context.request_id) as opened:
             await self._serve(scope, receive, send, context, authorization)
             if opened is not None:
@@ -109,7 +110,10 @@ class RequestMiddleware:
             if message["type"] == "http.response.start":
                 context.status = message["status"]
                 await self._authenticator.note(scope, context.principal, context.status, context.created)
-                message["headers"] = self._with_security(message.get("headers", ()), context)
+                headers = message.get("headers", ())
+                there = {name for name, _ in headers} | ({X_FRAME_OPTIONS} if context.framed else set())
+                missing = [pair for pair in self._security_headers if pair[0] not in there]
+                message["headers"] = [*headers, *missing, (b"x-request-id", context.request_id.encode())]
             elif not message.get("more_body", False):
                 self._record(scope, context)
             await send(message)
@@ -128,11 +132,6 @@ class RequestMiddleware:
         finally:
             self._record(scope, context)
 
-    def _with_security(self, headers: Any, context: RequestContext) -> list[tuple[bytes, bytes]]:
-        there = {name for name, _ in headers} | ({X_FRAME_OPTIONS} if context.framed else set())
-        missing = [pair for pair in self._security_headers if pair[0] not in there]
-        return [*headers, *missing, (b"x-request-id", context.request_id.encode())]
-
     def _record(self, scope: Scope, context: RequestContext) -> None:
         """Count and log a request once."""
         if context.recorded:
@@ -150,34 +149,27 @@ class RequestMiddleware:
         self, level: int, message: str, scope: Scope, context: RequestContext,
         error: Exception | None = None, **more: Any,
     ) -> None:  # fmt: skip
-        if request_log.isEnabledFor(level):
-            fields = {**self._log_fields(scope, context), **more}
-            request_log.log(level, message, exc_info=error, extra={"fields": fields})
-
-    def _log_fields(self, scope: Scope, context: RequestContext) -> dict[str, Any]:
-        """What a line of the log says; of workers no names, unless the settings ask for them."""
+        """Write a line of the log; of workers no names, unless the settings ask for them."""
+        if not request_log.isEnabledFor(level):
+            return
         parameters = scope.get("path_params") or {}
-        lease = parameters.get("lease")
+        lease, token = parameters.get("lease"), context.principal.token if context.principal else None
         worker = context.worker or (context.principal.worker if context.principal else None)
-        return {
+        fields = {
             "request_id": context.request_id,
             "method": scope["method"],
             "path": scope["path"],
             "status": context.status,
             "campaign": campaign_of(lease) if lease else parameters.get("campaign"),
             "worker": worker if self._log_names else None,
-            "token": context.principal.token.name if context.principal and context.principal.token else None,
+            "token": token.name if token else None,
         }
+        request_log.log(level, message, exc_info=error, extra={"fields": fields | more})
 
 
 def route_of(scope: Scope) -> str:
     """The template of a request's path."""
     return str(getattr(scope.get("route"), "path", "none"))
-
-
-def _request_id(given: bytes | None) -> str:
-    """The client's own id if it is well-formed, else a random one."""
-    return given.decode() if given is not None and _REQUEST_ID.fullmatch(given) else f"{random.getrandbits(64):016x}"
 
 
 class BodyLimitMiddleware:

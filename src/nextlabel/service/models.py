@@ -8,7 +8,7 @@ Routes send JSON that ``to_json`` makes of those types.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, fields
+from dataclasses import fields
 from inspect import signature
 from typing import Annotated, Any, Literal, TypeVar, get_type_hints
 
@@ -308,18 +308,15 @@ def is_time(name: str) -> bool:
 
 
 def to_json(value: Any, **replaced: Any) -> dict[str, Any]:
-    """A dataclass as JSON, with its times in ISO 8601."""
-    found = {name: iso_or_none(one) if is_time(name) else one for name, one in asdict(value).items()}
-    return {**found, **replaced}
+    """A dataclass as JSON, with its times in ISO 8601; dataclasses within it are left to FastAPI."""
+    found = {one.name: getattr(value, one.name) for one in fields(value)}
+    return {name: iso_or_none(one) if is_time(name) else one for name, one in found.items()} | replaced
 
 
 def status_json(status: CampaignStatus) -> dict[str, Any]:
     """The status of a campaign as JSON."""
-    found = {one.name: getattr(status, one.name) for one in fields(status)}
-    found |= {name: iso_or_none(value) for name, value in found.items() if is_time(name)}
+    found = to_json(status, notices=[notice_table(one) for one in status.notices])
     found["settings"] = {**status.settings.to_dict(), "deadline": found["deadline"]}
-    found["notices"] = [notice_table(one) for one in status.notices]
-    found["cost"] = None if status.cost is None else asdict(status.cost)
     found["rates"] = {"arrivals": found.pop("arrival_rate"), "completions": found.pop("completion_rate")}
     return found
 
@@ -422,38 +419,39 @@ ImportResponse = _model(
     error=_described(str | None, "Why nothing was added"),
 )
 ImportsResponse = _list("ImportsResponse", "The last imports, newest first.", imports=ImportResponse)
-WorkerLinkResponse = _model(WorkerLink, "A worker's personal link.")
-
-JoinLinkResponse = _model(
-    JoinLink,
-    "The link for a platform, which adds the worker's id to it.",
-    prolific=_described(str, "The same with Prolific's placeholder"),
-)
 
 CampaignLinksResponse = _model(
-    CampaignLinks, "Links to one campaign.", links=_list_of(WorkerLinkResponse), join=JoinLinkResponse
+    CampaignLinks,
+    "Links to one campaign.",
+    links=_list_of(_model(WorkerLink, "A worker's personal link.")),
+    join=_model(
+        JoinLink,
+        "The link for a platform, which adds the worker's id to it.",
+        prolific=_described(str, "The same with Prolific's placeholder"),
+    ),
 )
 AuditLinkResponse = _model(AuditLink, "A link by which an expert answers the items of an audit.")
-LeaseResponse = _model(Lease, "A task that is leased to a worker.")
 
+_LEASE = _model(Lease, "A task that is leased to a worker.")
 AskResponse = create_model(
     "AskResponse",
     __doc__="A lease, or the reason why there is none and when to ask again.",
-    lease=(LeaseResponse | None, ...),
+    lease=(_LEASE | None, ...),
     reason=(Reason | None, ...),
     detail=(str | None, ...),
     retry_after=(_described(float | None, "Seconds"), ...),
 )
 ReceiptResponse = _model(Receipt, "The status of a lease after a command.")
-ResultResponse = _model(Result, "What is known about one task.")
-ResultsResponse = _list("ResultsResponse", f"Results. {_NEXT}", results=ResultResponse, paged=True)
+ResultsResponse = _list(
+    "ResultsResponse", f"Results. {_NEXT}", results=_model(Result, "What is known about one task."), paged=True
+)
 
-LabelResponse = _model(
+_LABEL = _model(
     GivenLabel, "One worker's answer to one task.", counted=_described(bool, "Whether the label was bought")
 )
-LabelsResponse = _list("LabelsResponse", f"Labels, task by task. {_NEXT}", labels=LabelResponse, paged=True)
-EventResponse = _model(Event, "One event of the log; times in ``data`` are seconds since 1970.")
-EventsResponse = _list("EventsResponse", f"Events. {_NEXT}", events=EventResponse, paged=True)
+LabelsResponse = _list("LabelsResponse", f"Labels, task by task. {_NEXT}", labels=_LABEL, paged=True)
+_EVENT = _model(Event, "One event of the log; times in ``data`` are seconds since 1970.")
+EventsResponse = _list("EventsResponse", f"Events. {_NEXT}", events=_EVENT, paged=True)
 
 WorkerResponse = _model(
     WorkerReport,
@@ -521,8 +519,11 @@ GuaranteeResponse = _model(GuaranteeStatus, "How far the guarantee of a campaign
 AuditResponse = _list(
     "AuditResponse", "Items that were drawn for an audit.", items=_model(AuditItem, "An item, and the expert's answer.")
 )
-VisitResponse = _model(Visit, "A submission or assignment by which a platform sent a worker.")
-VisitsResponse = _list("VisitsResponse", "Visits to one campaign, newest first.", visits=VisitResponse)
+VisitsResponse = _list(
+    "VisitsResponse",
+    "Visits to one campaign, newest first.",
+    visits=_model(Visit, "A submission or assignment by which a platform sent a worker."),
+)
 
 TokenResponse = _model(
     AccessToken, "A token; without an owner it opens the campaigns of all, and with ``campaigns`` only those.",

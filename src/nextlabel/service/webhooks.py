@@ -72,7 +72,7 @@ class WebhookSender:
     async def close(self) -> None:
         """Close the connections."""
         if "_http" in vars(self):
-            await self._http.aclose()
+            await vars(self).pop("_http").aclose()
 
     def secret_of(self, webhook: Webhook) -> str:
         """The secret of a webhook; people need none."""

@@ -368,21 +368,17 @@ class Bridge:
         self.annotators.refresh()
         for tasks in self.studio.tasks(self.project):
             self._take_in(tasks, alone=True)
-            for task in tasks:
-                self._find_shown(task)
+            for task in tasks:  # a tab keeps one that is not labelled, all others leave it
+                done = answers_of(task.get("annotations") or (), self.control)
+                for user in users_in(task["data"].get(FIELD)):
+                    annotator = self.annotators.find(user)
+                    if user not in done and annotator is not None and annotator.shown is None:
+                        annotator.shown = task["id"]
+                    else:
+                        self.annotators.hide_later(user, task["id"], user in done)
         for annotator in self.annotators.all:
             self._give(annotator)
         self.annotators.hide_now(0)
-
-    def _find_shown(self, task: Mapping[str, Any]) -> None:
-        """Whose tab shows a task: a tab keeps one that is not labelled, all others leave it."""
-        done = answers_of(task.get("annotations") or (), self.control)
-        for user in users_in(task["data"].get(FIELD)):
-            annotator = self.annotators.find(user)
-            if user not in done and annotator is not None and annotator.shown is None:
-                annotator.shown = task["id"]
-            else:
-                self.annotators.hide_later(user, task["id"], user in done)
 
     # While it runs ----------------------------------------------------------------------------------------------
 
@@ -453,7 +449,10 @@ class Bridge:
         """Tasks, predictions and answers that are new; ``alone``: nothing can have changed since they were read."""
         if not tasks:
             return
-        add_new_tasks(self.service, self.campaign, tasks, self.studio.url)
+        known = self.service.store.tasks_by_key(self.campaign, [str(task["id"]) for task in tasks])
+        new = [task_table(task, self.studio.url) for task in tasks if str(task["id"]) not in known]
+        if new:
+            self.service.add_tasks(self.campaign, new)
         add_new_predictions(self.service, self.campaign, tasks, self.control, self._tell)
         there = self.service.store.tasks_by_key(self.campaign, [str(task["id"]) for task in tasks])
         keys = {row.number: key for key, row in there.items()}
@@ -525,13 +524,6 @@ class Bridge:
                     return
                 except NotFoundError:  # it was deleted in Label Studio: they get another one
                     self.service[lease.campaign].release(lease.id)
-
-
-def add_new_tasks(service: CampaignService, campaign: str, tasks: Sequence[Mapping[str, Any]], url: str) -> int:
-    """Add the tasks that are not there; returns how many."""
-    known = service.store.tasks_by_key(campaign, [str(task["id"]) for task in tasks])
-    new = [task_table(task, url) for task in tasks if str(task["id"]) not in known]
-    return service.add_tasks(campaign, new).added if new else 0
 
 
 def add_new_predictions(

@@ -57,9 +57,9 @@ def create(body: CreateCampaignRequest, request: Request, response: Response, se
         with suppress(NotFoundError):
             service.store.row(id)
             response.status_code = 200
-    row = service.create(config, id, owner="" if token is None else token.owner)
-    request_context(request).created = row.id
-    return campaign_json(row)
+    made = service.create(config, id, owner="" if token is None else token.owner)
+    request_context(request).created = made.id
+    return campaign_json(service.store.row(made.id))
 
 
 @router.get("/campaigns", responses=problems(), response_model=CampaignsResponse)

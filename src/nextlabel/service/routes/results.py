@@ -66,33 +66,25 @@ def file_response(
     cells: Callable[[T], Sequence[Any]],
 ) -> StreamingResponse:
     """All rows (dataclasses) as a file: a line of ``cells`` below a ``header``, or one JSON object for each."""
-    lines = _jsonl(rows) if format == "jsonl" else {"csv": _csv, "xlsx": _sheet}[format](rows, header, cells)
     attached = {"content-disposition": f'attachment; filename="{name}.{format}"'}
-    return StreamingResponse(lines, media_type=_TYPES[format], headers=attached)
+    return StreamingResponse(_lines(format, rows, header, cells), media_type=_TYPES[format], headers=attached)
 
 
-def _jsonl(rows: Iterable[Any]) -> Iterator[bytes]:
-    for chunk in _chunks(rows):
-        yield "".join(json.dumps(asdict(row)) + "\n" for row in chunk).encode()
-
-
-def _csv(rows: Iterable[T], header: Sequence[str], cells: Callable[[T], Sequence[Any]]) -> Iterator[bytes]:
-    yield export_text([header]).encode()
-    for chunk in _chunks(rows):
-        yield export_text(cells(row) for row in chunk).encode()
-
-
-def _sheet(rows: Iterable[T], header: Sequence[str], cells: Callable[[T], Sequence[Any]]) -> Iterator[bytes]:
-    with TemporaryFile() as file:
-        write_workbook(file, chain([header], map(cells, rows)))
-        file.seek(0)
-        yield from iter(lambda: file.read(1 << 16), b"")
-
-
-def _chunks(rows: Iterable[T]) -> Iterator[list[T]]:
+def _lines(
+    format: FileFormat, rows: Iterable[Any], header: Sequence[str], cells: Callable[[Any], Sequence[Any]]
+) -> Iterator[bytes]:
+    if format == "xlsx":
+        with TemporaryFile() as file:
+            write_workbook(file, chain([header], map(cells, rows)))
+            file.seek(0)
+            yield from iter(lambda: file.read(1 << 16), b"")
+        return
+    if format == "csv":
+        yield export_text([header]).encode()
     found = iter(rows)
     while chunk := list(islice(found, CHUNK)):
-        yield chunk
+        lines = (json.dumps(asdict(row)) + "\n" for row in chunk)
+        yield ("".join(lines) if format == "jsonl" else export_text(cells(row) for row in chunk)).encode()
 
 
 def _page(name: str, rows: Sequence[Any], following: int | None) -> Response:

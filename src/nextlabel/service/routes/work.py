@@ -20,12 +20,11 @@ from starlette.types import Receive, Scope, Send
 
 from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.replies import Lease, NoTask, Receipt
-from nextlabel.errors import InputError, TablesPendingError
-from nextlabel.prose import iso, iso_or_none
+from nextlabel.errors import InputError, NotAllowedError, TablesPendingError
 from nextlabel.service.app_state import AppState, app_state
-from nextlabel.service.auth import API, CampaignId, LeaseId, campaign_id_of_lease, workable_campaign_id
+from nextlabel.service.auth import API, CampaignId, LeaseId, campaign_id_of_lease
 from nextlabel.service.middleware import principal_of, request_context
-from nextlabel.service.models import AskRequest, AskResponse, ReceiptResponse, ReleaseRequest, TellRequest
+from nextlabel.service.models import AskRequest, AskResponse, ReceiptResponse, ReleaseRequest, TellRequest, to_json
 from nextlabel.service.openapi import body_of, problems
 
 router = APIRouter(tags=["work"])
@@ -41,14 +40,15 @@ _TELL: dict[int | str, dict[str, Any]] = {200: {"model": ReceiptResponse}, **pro
 async def ask(campaign: CampaignId, request: Request) -> Response:
     """Lease a task to a worker: the one they hold, or the one where a label is worth most; or say why there is none."""
     principal, state = principal_of(request), app_state(request)
-    id = workable_campaign_id(campaign, principal)
+    if principal.campaign not in (None, campaign):
+        raise NotAllowedError("the link is for another campaign.", "Ask for a link to this one.")
     worker = AskRequest.parse(await request.body()).worker
     if principal.worker is not None:
         worker = principal.worker
     elif worker is None:
         raise InputError("the ask does not name a worker.", 'Send {"worker": "ann"}, or use a worker\'s own token.')
     request_context(request).worker = worker
-    reply = await _ask(state, id, worker)
+    reply = await _ask(state, campaign, worker)
     state.metrics.asks.labels("leased" if isinstance(reply, Lease) else reply.reason).inc()
     return ask_response(reply)
 
@@ -69,10 +69,9 @@ async def _ask(state: AppState, id: str, worker: str) -> Lease | NoTask:
 @router.post("/leases/{lease}/tell", responses=_TELL, openapi_extra=body_of(TellRequest, True), response_model=None)
 async def tell(lease: LeaseId, request: Request) -> Response:
     """Answer a lease; repeating an answer changes nothing, a late one is kept and counts if the budget allows it."""
-    principal = principal_of(request)
-    campaign_id_of_lease(lease, principal)
+    campaign_id_of_lease(lease, principal_of(request))
     body = TellRequest.parse(await request.body())
-    told = await _run(lease, request, lambda commands: commands.tell(lease, body.label, principal.worker, body.comment))
+    told = await _run(lease, request, lambda commands, who: commands.tell(lease, body.label, who, body.comment), False)
     app_state(request).metrics.tells.labels(told.status).inc()
     return receipt_response(told)
 
@@ -82,38 +81,31 @@ async def tell(lease: LeaseId, request: Request) -> Response:
 )
 async def release(lease: LeaseId, request: Request) -> Response:
     """Release a task to other workers; the same worker does not get it again."""
-    worker = _checked_mover(lease, request)
     comment = ReleaseRequest.parse(await request.body()).comment
-    return receipt_response(await _run(lease, request, lambda commands: commands.release(lease, worker, comment)))
+    return receipt_response(await _run(lease, request, lambda commands, who: commands.release(lease, who, comment)))
 
 
 @router.post("/leases/{lease}/renew", responses=_TELL, response_model=None)
 async def renew(lease: LeaseId, request: Request) -> Response:
     """Extend a lease that has not run out."""
-    worker = _checked_mover(lease, request)
-    return receipt_response(await _run(lease, request, lambda commands: commands.renew(lease, worker)))
+    return receipt_response(await _run(lease, request, lambda commands, who: commands.renew(lease, who)))
 
 
 @router.post("/leases/{lease}/undo", responses=_TELL, response_model=None)
 async def undo(lease: LeaseId, request: Request) -> Response:
     """Take an answer back while its lease would still run."""
-    worker = _checked_mover(lease, request)
-    return receipt_response(await _run(lease, request, lambda commands: commands.undo(lease, worker)))
+    return receipt_response(await _run(lease, request, lambda commands, who: commands.undo(lease, who)))
 
 
-def _checked_mover(lease: str, request: Request) -> str | None:
-    """The worker who sends a command that buys nothing, if it is not one too many; None for a requester."""
-    principal = principal_of(request)
+async def _run(
+    lease: str, request: Request, command: Callable[[Commands, str | None], Receipt], limited: bool = True
+) -> Receipt:
+    """A command of the worker who sends it, None for a requester; of those that buy nothing not one too many."""
+    principal, state = principal_of(request), app_state(request)
     campaign = campaign_id_of_lease(lease, principal)
-    if principal.worker is not None:
-        app_state(request).limits.check_move(campaign, principal.worker)
-    return principal.worker
-
-
-async def _run(lease: str, request: Request, command: Callable[[Commands], Receipt]) -> Receipt:
-    principal = principal_of(request)
-    campaign = campaign_id_of_lease(lease, principal)
-    return await app_state(request).command_queue.run(campaign, command)
+    if limited and principal.worker is not None:
+        state.limits.check_move(campaign, principal.worker)
+    return await state.command_queue.run(campaign, lambda commands: command(commands, principal.worker))
 
 
 def ask_response(reply: Lease | NoTask) -> Response:
@@ -124,22 +116,13 @@ def ask_response(reply: Lease | NoTask) -> Response:
         }  # fmt: skip
         headers = {} if reply.retry_after is None else {"retry-after": str(int(reply.retry_after))}
         return Response(json.dumps(body), headers=headers, media_type=JSON)
-    lease = {
-        "id": reply.id, "campaign": reply.campaign, "task": reply.task, "payload": reply.payload,
-        "worker": reply.worker, "status": reply.status, "leased_at": iso(reply.leased_at),
-        "expires_at": iso(reply.expires_at),
-    }  # fmt: skip
-    body = {"lease": lease, "reason": None, "detail": None, "retry_after": None}
+    body = {"lease": to_json(reply), "reason": None, "detail": None, "retry_after": None}
     return Response(json.dumps(body), media_type=JSON)
 
 
 def receipt_response(told: Receipt) -> Response:
     """The response to a command on a lease."""
-    body = {
-        "lease": told.lease, "task": told.task, "status": told.status, "label": told.label, "counted": told.counted,
-        "expires_at": iso_or_none(told.expires_at),
-    }  # fmt: skip
-    return Response(json.dumps(body), media_type=JSON)
+    return Response(json.dumps(to_json(told)), media_type=JSON)
 
 
 class WorkRouter:

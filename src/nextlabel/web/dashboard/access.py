@@ -50,7 +50,10 @@ MAX_AGE_S = 12 * 3600
 
 
 class GuardedRoute(PageRoute):
-    """A route for those who are signed in and whose role allows it."""
+    """A route for those who are signed in and whose role allows it.
+
+    A handler says by ``request.state.again`` which page tells of a refusal: a function of the sentence.
+    """
 
     async def before(self, request: Request) -> Response | None:
         """The way to the sign-in, for those who are not signed in."""

@@ -277,10 +277,6 @@ def _parts(config: CampaignSettings, data: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def _changed(data: Mapping[str, Any]) -> str:
-    return f"The requester changed {joined([_change(name, data[name]) for name in names() if name in data])}."
-
-
 def _change(name: str, new: Any) -> str:
     """The new value of a setting, in words."""
     if name == "instructions" and new:
@@ -295,11 +291,6 @@ def _change(name: str, new: Any) -> str:
     }  # fmt: skip
     said = offer(name).none if new is None or new == "" else formats.get(name, kinds[kind(name)])(new)
     return f"the {spoken(name)} to {said}"
-
-
-def _tuned(data: Mapping[str, Any]) -> str:
-    arrivals = rate(data.get("arrival_rate"))
-    return f"The policy was adapted to the workers: arrivals {arrivals}, {data['rho']:g} labels in flight on average."
 
 
 #: What a line says, by the kind of its event.
@@ -321,8 +312,11 @@ _TEXTS: dict[str, str | Callable[[Mapping[str, Any]], str]] = {
     "withdrawn": "The label {label} of {who} for {what} was deleted where it was given.",
     "paused": lambda d: d.get("because", "The requester paused the campaign."),
     "resumed": "The requester resumed the campaign.",
-    "changed": _changed,
-    "tuned": _tuned,
+    "changed": lambda d: f"The requester changed {joined([_change(name, d[name]) for name in names() if name in d])}.",
+    "tuned": lambda d: (
+        f"The policy was adapted to the workers: arrivals {rate(d.get('arrival_rate'))}, {d['rho']:g} labels in flight "
+        "on average."
+    ),
     "refitting": "Learning anew from {labels:count} labels began.",
     "refitted": (
         "Workers and items were learnt anew from {labels:count} labels of {workers:count} workers (version {version})."

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from codecs import BOM_UTF8
-from collections.abc import AsyncIterable, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterable, AsyncIterator
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
@@ -149,7 +149,9 @@ def live(
     return JSONResponse({"seq": row.seq, "seen": seen, "parts": changed, **drawn})
 
 
-def _view(request: Request, row: CampaignRow, before: int | None = None) -> tuple[dict[str, Any], Any, Any, Any, str]:
+def _view(
+    request: Request, row: CampaignRow, before: int | None = None
+) -> tuple[dict[str, Any], dict[str, str], dict[str, Any], dict[str, str], str]:
     """What the page shows, its parts and charts, a hash of each, and what a page sends back to say what it has."""
     dashboard = dashboard_state(request)
     version = dashboard.version(row)  # before the view: what arrives in between is new to the page
@@ -454,7 +456,7 @@ def edit(campaign: CampaignId, request: Request, form: Form, service: Service) -
     return _back(campaign, "/edit?saved=1")
 
 
-def _page_form(service: CampaignService, row: CampaignRow) -> tuple[Sequence[str], Mapping[str, str], Any, Any]:
+def _page_form(service: CampaignService, row: CampaignRow) -> tuple[list[str], dict[str, str], list[str], list[str]]:
     """The columns that may be shown, texts of settings, what workers read for each label, and the columns shown.
 
     Columns are those of the first tasks and those that are named already; what is read is empty for a label itself.

@@ -102,9 +102,9 @@ def create(upload: str, request: Request, form: Form) -> Response:
             raise InputError("a model's score needs two labels.", "Choose no score, or give two labels.")
         with dashboard.uploads.open(kept) as file:
             items, owner = read_items(config, file, *columns), "" if token is None else token.owner
-            made, added = dashboard.service.create_with(config, None, items, progress, owner)
+            made, added = dashboard.service.create(config, None, items, progress, owner)
         dashboard.uploads.drop(kept)
-        return _made(made.id, added.known, added.alike)
+        return _made(made, added.known, added.alike)
 
     request.state.again = lambda problem: _page(kept, texts, shown, problem)
     begun = in_background(run)

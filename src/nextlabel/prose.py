@@ -36,6 +36,11 @@ def counted(number: int, noun: str, many: str = "") -> str:
     return f"{number:,} {noun if number == 1 else many or noun + 's'}"
 
 
+def tallied(*tallies: tuple[int, str, str]) -> list[str]:
+    """A sentence for each number that is not 0: of what there are so many (``one|many``), and what about them."""
+    return [f"{counted(number, *nouns.split('|'))} {end}" for number, nouns, end in tallies if number]
+
+
 def listed(names: Sequence[object]) -> str:
     """Names with commas, the first few of them where there are many."""
     more = "" if len(names) <= MOST_SHOWN else f" and {len(names) - MOST_SHOWN:,} more"

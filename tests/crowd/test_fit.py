@@ -123,14 +123,6 @@ def test_counts_are_those_of_the_beliefs() -> None:
     np.testing.assert_allclose(fit.channels, rows / rows.sum(axis=2, keepdims=True), atol=1e-12)
 
 
-def test_a_warm_start_is_never_worse_than_the_votes() -> None:
-    for seed in range(5):
-        labels, _ = drawn(seed, tasks=100, workers=20, each=3)
-        early = labels._replace(task=labels.task[:200], worker=labels.worker[:200], answer=labels.answer[:200])
-        cold, warm = fit_crowd(labels), fit_crowd(labels, start=fit_crowd(early))
-        assert warm.evidence >= cold.evidence
-
-
 def test_workers_who_answer_the_wrong_way_round_are_turned_round() -> None:
     rng = np.random.default_rng(0)
     truth = rng.integers(0, 2, 200)

@@ -314,9 +314,22 @@ def test_known_truths_teach_and_are_not_drawn() -> None:
     known = {f"t{k}": truth[f"t{k}"] for k in range(40)}
     promise = nl.guarantee(table, known=known, seed=1)
     assert promise.terms.items == 300 and promise.terms.too_many == 16  # r is that of all items
-    assert not set(known) & set(promise.permutation_of_tasks())
+    assert not set(known) & {promise.tasks[k] for k in promise.permutation}
     final = dict(zip(promise.tasks, answered(promise, truth).final_labels(), strict=True))
     assert all(final[task] == said for task, said in known.items())
+
+
+@pytest.mark.parametrize("known", [0, 150])
+def test_what_is_asked_next_is_the_same_after_the_record_was_read_again(tmp_path: Path, known: int) -> None:
+    """Each command reads the record; known truths and batches teach the order one after the other, then as before."""
+    table, truth = results(600, 0.25, 3)
+    told = {f"t{k}": truth[f"t{k}"] for k in range(known)}
+    promise = nl.guarantee(table, at_most_wrong=0.02, known=told, audits=130, seed=1)
+    while promise.to_answer:
+        promise.save(tmp_path / "record.json")
+        assert nl.results.Guarantee.load(tmp_path / "record.json").to_answer == promise.to_answer
+        promise.tell({task: truth[task] for task in promise.to_answer})
+    assert len(promise.batches) > 5
 
 
 def test_a_promise_about_one_answer() -> None:

@@ -134,7 +134,7 @@ def test_copying_is_found() -> None:
         labels = with_copier(seed, 1.0)
         pairs, looked = find_copying(labels, fit_crowd(labels))
         assert looked == 45
-        found.append([(one.one, one.other) for one in pairs])
+        found.append([one.workers for one in pairs])
     assert sum((8, 9) in pairs for pairs in found) >= 15
     assert all(set(pairs) <= {(8, 9)} for pairs in found)
 

@@ -47,7 +47,7 @@ def table(data: str | bytes) -> DelimitedTable:
 
 def cells(data: str | bytes) -> list[list[str]]:
     found = table(data)
-    return [found.columns, *(row for _, row in found)]
+    return [found.columns, *(row for _, *row in found.rows())]
 
 
 def tasks(data: str | bytes, format: Any = "csv", **options: Any) -> list[Any]:
@@ -83,7 +83,7 @@ def test_excel_may_name_the_delimiter() -> None:
 
 def test_a_row_that_is_cut_off_by_the_sample_does_not_count() -> None:
     text = "id;text\n" + "1;some, words, and more\n" * 9000
-    assert table(text).report.delimiter == ";" and sum(1 for _ in table(text)) == 9000
+    assert table(text).report.delimiter == ";" and sum(1 for _ in table(text).rows()) == 9000
 
 
 # --- encodings ------------------------------------------------------------------------------------
@@ -101,7 +101,7 @@ def test_a_row_that_is_cut_off_by_the_sample_does_not_count() -> None:
 )
 def test_encodings(codec: str, shown: str) -> None:
     found = table("täsk;löbel\r\nä;1\r\n".encode(codec))
-    assert found.columns == ["täsk", "löbel"] and [row for _, row in found] == [["ä", "1"]]
+    assert found.columns == ["täsk", "löbel"] and [row for _, *row in found.rows()] == [["ä", "1"]]
     assert found.report.encoding == shown
     guessed = shown == "Windows-1252"
     assert any("not UTF-8 and was read as Windows-1252" in one for one in found.report.notes()) == guessed
@@ -126,12 +126,14 @@ def test_an_offending_byte_far_into_the_file_and_a_character_across_two_chunks()
 
 def test_blank_rows_and_empty_columns_are_left_out_and_counted() -> None:
     found = table("\n a , b ,,\n1,2,,\n,,,\n  , \n3,4,\n\n5,6\n,,,,\n")
-    rows = list(found)
+    rows = [(number, row) for number, *row in found.rows()]
     assert found.columns == ["a", "b"]
     assert rows == [(3, ["1", "2"]), (6, ["3", "4"]), (8, ["5", "6"])]
     assert (found.report.rows, found.report.blank_rows, found.report.empty_columns) == (3, 5, 2)
     assert found.report.notes() == ["5 blank rows left out.", "2 empty columns at the right edge left out."]
-    assert list(found) == rows and found.report.blank_rows == 5  # once more from the start
+    assert [
+        (number, row) for number, *row in found.rows()
+    ] == rows and found.report.blank_rows == 5  # once more from the start
 
 
 def test_cells_with_line_breaks_are_one_row() -> None:
@@ -152,7 +154,7 @@ def test_cells_with_line_breaks_are_one_row() -> None:
 )
 def test_tables_that_cannot_be_read(text: str, message: str) -> None:
     with pytest.raises(FileFormatError, match=message) as caught:
-        list(table(text))
+        list(table(text).rows())
     assert caught.value.hint
 
 

@@ -228,9 +228,10 @@ class WorkerReports:
         if isinstance(kind, Form):  # each part of an item is judged as an item of its own
             given = FormLabels(task, worker, answer, kind.digits(answer), tasks, len(names))
             alike, width = form_agreement(kind, given, *known), kind.usual_answers
-            task, worker, answer = kind.spread(given)
-            dropped = [(x, name, y) for where, name, said in dropped for x, y in kind.spread_one(where, said)]
-            gold = {x: y for where, said in gold.items() for x, y in kind.spread_one(where, said)}
+            task, row, answer = kind.spread(task, answer)
+            worker, away = worker[row], kind.spread([one[0] for one in dropped], [one[2] for one in dropped])
+            dropped = [(int(x), dropped[k][1], int(y)) for x, k, y in zip(*away, strict=True)]
+            gold = {int(x): int(y) for x, _, y in zip(*kind.spread(list(gold), list(gold.values())), strict=True)}
             tasks *= len(kind.parts)
         elif isinstance(kind, Number):
             alike = measure(task, worker, place, kind.value_of(different), kind.level, *known)
@@ -260,8 +261,8 @@ class WorkerReports:
             labels = CrowdLabels(task, worker, answer, tasks, len(names), width)
             fit = fit_crowd(labels, truth)
             accuracy, balanced = accuracies(labels, fit)
-            copiers = {j for pair in find_copying(labels, fit)[0] for j in (pair.one, pair.other)}
-            flags = flags_by_worker(labels, fit, balanced, copiers, judge_by_truths(labels, fit, truth))
+            copying, _ = find_copying(labels, fit)
+            flags = flags_by_worker(labels, fit, balanced, copying, judge_by_truths(labels, fit, truth))
             best = fit.beliefs.argmax(axis=1)
         agreeing = np.bincount(worker, kind.agrees(answer, best[task]), len(names))
         tested = truth[task] >= 0

@@ -37,10 +37,9 @@ from nextlabel.campaign.settings import (
 from nextlabel.errors import InputError
 from nextlabel.files.tables import is_frame
 from nextlabel.files.tasks import TaskReader
-from nextlabel.model.fact import OneCoin
 from nextlabel.model.prior import Prior
 from nextlabel.model.tables import prior_from, prior_table
-from nextlabel.model.tasks import TaskClass, beta_of_score
+from nextlabel.model.tasks import TaskClass, prior_of_score
 from nextlabel.policies.allocation import PLACES, chance
 from nextlabel.prose import is_text
 
@@ -170,7 +169,7 @@ def _of_score(config: CampaignSettings, score: Any) -> Prior:
     if isinstance(score, bool) or not 0.0 <= p <= 1.0:
         raise InputError(f"score {str(score)[:40]!r} is not a probability.", "Give a number from 0 to 1.")
     p = min(max(p, LEAST_SCORE), 1.0 - LEAST_SCORE)
-    return OneCoin(p, config.accuracy) if config.accuracy is not None else beta_of_score(p, config.strength)
+    return prior_of_score(p, config.strength, config.accuracy)
 
 
 def read_tasks(config: CampaignSettings, tasks: Iterable[Any]) -> Iterator[NewTask]:

@@ -183,8 +183,7 @@ def _item_columns(items: str, task_column: str) -> dict[str, dict[str, Any]]:
             cell_text(cells[at]): {
                 name: cell for k, (name, cell) in enumerate(zip(table.columns, cells, strict=True)) if k not in hidden
             }
-            for batch in table.batches()
-            for cells in zip(*batch.columns, strict=True)
+            for _, *cells in table.rows()
         }
 
 

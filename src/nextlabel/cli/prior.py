@@ -117,24 +117,21 @@ def _report(path: str, counts: LabelCounts, found: Comparison, run: dict[str, An
 
 def _lines(one: LearntPrior) -> list[tuple[str, ...]]:
     """A line for each component, the numbers of the whole prior on the first."""
-    from nextlabel.model.dirichlet import Dirichlet
     from nextlabel.model.mixture import as_mixture
 
     # A p-value of drawn sets is never below one over their number.
     p = "-" if one.p_value is None else "≤0.001" if one.p_value <= 0.001 else f"{one.p_value:.3f}"
     numbers = (f"{one.log_likelihood:,.2f}", f"{one.bic:,.1f}", p)
-    if isinstance(one.prior, Dirichlet):
-        weights = [_with_error(x, one.standard_errors.get(f"alpha{j}")) for j, x in enumerate(one.prior.weights)]
-        return [(one.method, f"Dirichlet({', '.join(weights)})", *numbers)]
-    mixture = as_mixture(one.prior)
-    lines: list[tuple[str, ...]] = []
-    for i, (v, c) in enumerate(zip(mixture.weights, mixture.components, strict=True)):
-        single = len(mixture.weights) == 1
-        end = "" if single else str(i + 1)
-        alpha = _with_error(c.alpha, one.standard_errors.get(f"alpha{end}"))
-        beta = _with_error(c.beta, one.standard_errors.get(f"beta{end}"))
-        prior = f"Beta({alpha}, {beta})" if single else f"{v:.3f} Beta({alpha}, {beta})"
-        lines.append((one.method, prior, *numbers) if i == 0 else ("", prior, "", "", ""))
+    mixture, errors = as_mixture(one.prior), one.standard_errors
+    single, lines = len(mixture.weights) == 1, list[tuple[str, ...]]()
+    for i, (v, alpha) in enumerate(zip(mixture.weights, mixture.alpha.tolist(), strict=True), start=1):
+        end = "" if single else str(i)
+        named = {f"alpha{j}": x for j, x in enumerate(alpha)}
+        if len(alpha) == 2:
+            named = {f"alpha{end}": alpha[1], f"beta{end}": alpha[0]}
+        weights = ", ".join(_with_error(x, errors.get(name)) for name, x in named.items())
+        prior = f"{'' if single else f'{v:.3f} '}{'Beta' if len(alpha) == 2 else 'Dirichlet'}({weights})"
+        lines.append((one.method, prior, *numbers) if i == 1 else ("", prior, "", "", ""))
     return lines
 
 
@@ -153,7 +150,7 @@ def _files(counts: LabelCounts, found: Comparison, about: dict[str, Any]) -> dic
         {
             "labels": int(first.labels[i]),
             "ones": int(first.ones[i]),
-            "observed": int(first.observed[i]),
+            "observed": int(first.tasks[i]),
             **{f"expected_{one.method}": float(c.expected[i]) for one, c in zip(found.learnt, cells, strict=True)},
         }
         for i in range(len(first.labels))

@@ -336,7 +336,7 @@ def _prior(one: TaskClass) -> str:
 def problem_fields(problem: Problem) -> dict[str, Any]:
     """What was solved, for JSON; a horizon of null waits for every label, a period of null never repeats."""
     from nextlabel.model.tables import reward_table, worker_table
-    from nextlabel.model.tasks import different_rewards, kinds_of_priors
+    from nextlabel.model.tasks import different_rewards, patterns
 
     rate = problem.arrival_rate
     pieces, period = (rate, None) if isinstance(rate, float) else (rate.pieces, rate.period)
@@ -344,7 +344,7 @@ def problem_fields(problem: Problem) -> dict[str, Any]:
         "tasks": problem.tasks,
         "classes": len(problem.classes),
         "answers": problem.answers,
-        "priors": kinds_of_priors(problem.classes),
+        "priors": sorted({c.prior.kind for c in patterns(problem.classes)}),
         "rewards": [reward_table(reward) for reward in different_rewards(problem.classes)],
         "budget": problem.budget,
         "label_cost": problem.label_cost,

@@ -73,9 +73,10 @@ class Agreement:
         if self.alpha is None:
             why = "no item has labels of two workers" if not self.items else "all labels are the same"
             return [f"Agreement is not defined: {why}."]
+        pairs = counted(len(self.pairs), "pair of workers", "pairs of workers")
         kappas = [
             *([] if self.fleiss is None else [f"Fleiss' kappa {self.fleiss:.3f}"]),
-            *([] if self.cohen is None else [f"Cohen's kappa {self.cohen:.3f} (mean of {_pairs(len(self.pairs))})"]),
+            *([] if self.cohen is None else [f"Cohen's kappa {self.cohen:.3f} (mean of {pairs})"]),
         ]
         more = f"; {', '.join(kappas)}" if kappas else ""
         each = ", ".join(f"{name} {one.alpha.mean:.3f}" if one.alpha else f"{name} –" for name, one in self.parts)
@@ -103,10 +104,6 @@ class Agreement:
         """One row for each item with two labels or more, as files have it."""
         told = np.flatnonzero(np.isfinite(self.by_item))
         return [{"task": self.tasks[k], "agreement": round(float(self.by_item[k]), 6)} for k in told]
-
-
-def _pairs(many: int) -> str:
-    return counted(many, "pair of workers", "pairs of workers")
 
 
 def agreement(
@@ -168,12 +165,11 @@ def measure(
     blocks = sparse.csr_array((np.ones(items), (block, np.arange(items))), shape=(G, items)) @ statistics
     drawn = rng.multinomial(G, np.full(G, 1.0 / G), DRAWS).astype(np.float64) @ blocks
     now, then = measured(blocks.sum(axis=0, keepdims=True)), measured(drawn)
-    told = [_estimate(float(x[0]), y) for x, y in zip(now, then, strict=True)]
+    alpha, *more = (_estimate(float(x[0]), y) for x, y in zip(now, then, strict=True))
     cohen, found = _cohen(task, worker, answer, K, C) if level == "nominal" else (None, [])
-    return Agreement(
-        level, items, int(kept.sum()), told[0], told[1] if level == "nominal" else None, cohen,
-        tuple((workers[i], workers[j], shared, kappa) for i, j, shared, kappa in found), tasks, by_item,
-    )  # fmt: skip
+    pairs = tuple((workers[i], workers[j], shared, kappa) for i, j, shared, kappa in found)
+    fleiss = more[0] if level == "nominal" else None
+    return Agreement(level, items, int(kept.sum()), alpha, fleiss, cohen, pairs, tasks, by_item)
 
 
 def _alpha(
@@ -197,41 +193,33 @@ def _alpha(
             m = o.sum(axis=2)
             v = np.cumsum(m, axis=1) - m / 2.0
             apart = np.einsum("bcd,bcd->b", o, (v[:, :, None] - v[:, None, :]) ** 2)
-            return [_one_less(m.sum(axis=1), apart, _spread(m.sum(axis=1), m, v))]
+            many = m.sum(axis=1)
+            middle = (m * v).sum(axis=1, keepdims=True) / many[:, None]
+            return [_one_less(many, apart, 2.0 * many * (m * (v - middle) ** 2).sum(axis=1))]
 
         return pairs.reshape(len(n), -1), ordinal
-    if level == "interval":
-        v = np.asarray(values) - float(counts.sum(axis=0) @ values) / float(n.sum())
-        total, square = counts @ v, counts @ (v * v)
-        apart = 2.0 * (n * square - total * total) / (n - 1)
+    if values is None:  # unlike answers are 1 apart: half the squared distance of unit vectors
+        points = np.eye(C) / np.sqrt(2.0)
+    else:
+        points = np.asarray(values - float(counts.sum(axis=0) @ values) / float(n.sum()))[:, None]
+    total, square = counts @ points, counts @ (points**2).sum(axis=1)
+    apart = 2.0 * (n * square - (total**2).sum(axis=1)) / (n - 1)
 
-        def interval(sums: Floats) -> list[Floats]:
-            many, apart, total, square = sums.T
-            return [_one_less(many, apart, 2.0 * (many * square - total * total))]
-
-        return np.stack([n, apart, total, square], axis=1), interval
-
-    def nominal(sums: Floats) -> list[Floats]:
-        m, (items, apart, seen) = sums[:, :C], sums[:, C:].T
-        many, square = m.sum(axis=1), (m * m).sum(axis=1)
-        expected = square / many**2
+    def squared(sums: Floats) -> list[Floats]:
+        (many, items, seen, apart, square), total = sums[:, :5].T, sums[:, 5:]
+        whole = (total**2).sum(axis=1)
         with np.errstate(divide="ignore", invalid="ignore"):
+            expected = 2.0 * whole / many**2
             fleiss = (seen / items - expected) / (1.0 - expected)
-        return [_one_less(many, apart, many**2 - square), fleiss]
+        return [_one_less(many, apart, 2.0 * (many * square - whole)), fleiss]
 
-    own = np.stack([np.ones(len(n)), (n * n - alike) / (n - 1), (alike - n) / (n * (n - 1))], axis=1)
-    return np.hstack([counts.toarray(), own]), nominal
+    seen = (alike - n) / (n * (n - 1))
+    return np.column_stack([n, np.ones(len(n)), seen, apart, square, total]), squared
 
 
 def _one_less(many: Floats, apart: Floats, chance: Floats) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(chance > 0, 1.0 - (many - 1.0) * apart / chance, np.nan)
-
-
-def _spread(many: Floats, m: Floats, v: Floats) -> Floats:
-    """The sum of (v_i - v_j)^2 over all ordered pairs of labels."""
-    middle = (m * v).sum(axis=1, keepdims=True) / many[:, None]
-    return np.asarray(2.0 * many * (m * (v - middle) ** 2).sum(axis=1))
 
 
 def _estimate(mean: float, drawn: Floats) -> Estimate | None:

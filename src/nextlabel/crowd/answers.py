@@ -20,7 +20,7 @@ within ``TOLERANCE`` of the range.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import ABC
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -49,15 +49,15 @@ class Answer(ABC):
     """A kind of answer: of those that have names, unless a class says otherwise."""
 
     name: ClassVar[AnswerName]
-    level: ClassVar[Level]
+    level: ClassVar[Level] = "nominal"
     #: What is asked for and the settings that mean nothing then; empty where the policy may be any.
     noun: ClassVar[str] = ""
     refuses: ClassVar[tuple[str, ...]] = ()
 
     @property
-    @abstractmethod
     def labels(self) -> tuple[str, ...]:
         """The names of the answers in the order of their numbers; none where answers are numbers."""
+        return ()
 
     @property
     def width(self) -> int:
@@ -124,7 +124,7 @@ class Answer(ABC):
 
     def probabilities(self, belief: Floats) -> dict[str, float]:
         """The probability of each label; numbers have none."""
-        return dict(zip(self.labels, belief.tolist(), strict=True))
+        return dict(zip(self.labels, belief.tolist(), strict=False))
 
     def counts(self, belief: Floats, counted: Sequence[int]) -> dict[str, int]:
         """How many labels said each answer, by the counts of the lattice."""
@@ -141,7 +141,6 @@ class Choice(Answer):
 
     names: tuple[str, ...]
     name: ClassVar[AnswerName] = "choice"
-    level: ClassVar[Level] = "nominal"
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -155,7 +154,6 @@ class Pair(Answer):
 
     ties: bool = True
     name: ClassVar[AnswerName] = "pair"
-    level: ClassVar[Level] = "nominal"
     noun: ClassVar[str] = "pairs"
     refuses: ClassVar[tuple[str, ...]] = ("prior", "accuracy", "features", "at_most_wrong")
 
@@ -190,11 +188,6 @@ class Number(Answer):
     def parse(cls, text: str | None) -> Self:
         """``LOW..HIGH``, of which either end may be left out."""
         return cls(*_ends(text)) if text else cls()
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """None."""
-        return ()
 
     @property
     def width(self) -> int:
@@ -252,10 +245,6 @@ class Number(Answer):
         low, high = self.ends
         return np.minimum(low + np.asarray(number, dtype=np.float64) * self.step, high)
 
-    def check(self, number: Floats) -> None:
-        """Refuse labels outside the range."""
-        _check_range(self, number)
-
     def known(self, number: int) -> Floats:
         """The number itself, for certain."""
         return np.array([float(self.value_of(np.array([number]))[0]), 0.0])
@@ -284,10 +273,6 @@ class Number(Answer):
     def agrees(self, first: Ints, second: Ints) -> Bools:
         """Which numbers are within the tolerance of the others."""
         return np.asarray(np.abs(first - second) * self.step <= self.tolerance * (1.0 + 1e-9))
-
-    def probabilities(self, belief: Floats) -> dict[str, float]:
-        """None."""
-        return {}
 
     def interval(self, belief: Floats) -> tuple[float, float] | None:
         """Of the normal belief."""
@@ -348,13 +333,6 @@ class Rating(Answer):
         """A step from 0 to 9 has its own digit."""
         return tuple(step if step in "0123456789" else "" for step in self.labels)
 
-    def check(self, number: Floats) -> None:
-        """Refuse labels that are no step of the scale."""
-        _check_range(self, number)
-        odd = number[number != np.rint(number)]
-        if len(odd):
-            raise InputError(f"the label {odd[0]:g} is no step of the {self}.", "Give ratings that are whole numbers.")
-
     @property
     def losses(self) -> Floats:
         """(k, k) what it costs to say one step (last axis) where another is true."""
@@ -410,10 +388,14 @@ def check_options(name: AnswerName, **options: object) -> None:
         raise InputError(f"{strange} only has an effect with answer {OPTIONS[strange]}.", "Add that, or leave it out.")
 
 
-def _check_range(answer: Scaled, number: Floats) -> None:
-    for k in (int(number.argmin()), int(number.argmax())):
-        if (answer.low is not None and number[k] < answer.low) or (answer.high is not None and number[k] > answer.high):
-            raise InputError(f"the label {number[k]:g} is outside the {answer}.", "Give the range that workers had.")
+def check_numbers(answer: Scaled, number: Floats) -> None:
+    """Refuse labels outside the range, or that are no step of the scale."""
+    for one in (number.min(), number.max()):
+        if (answer.low is not None and one < answer.low) or (answer.high is not None and one > answer.high):
+            raise InputError(f"the label {one:g} is outside the {answer}.", "Give the range that workers had.")
+    odd = number[number != np.rint(number)]
+    if isinstance(answer, Rating) and len(odd):
+        raise InputError(f"the label {odd[0]:g} is no step of the {answer}.", "Give ratings that are whole numbers.")
 
 
 def _ends(text: str) -> tuple[float | None, float | None]:

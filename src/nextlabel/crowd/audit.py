@@ -21,6 +21,7 @@ model; exact intervals hold at every n, the others approximately. Cost: O(N + n 
 from __future__ import annotations
 
 import os
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -31,10 +32,10 @@ from scipy.special import gammaln, stdtrit
 from nextlabel.arrays import Bools, Floats, Ints
 from nextlabel.crowd.answers import Answer, Choice
 from nextlabel.errors import FileFormatError, InputError
-from nextlabel.files.columns import LabelColumns, cell_text, folded
-from nextlabel.files.labels import ResultTable, read_columns, read_results
+from nextlabel.files.columns import folded
+from nextlabel.files.labels import ResultTable, Said, read_results, read_said
 from nextlabel.files.tables import Frame, TableSummary
-from nextlabel.prose import counted
+from nextlabel.prose import counted, tallied
 
 if TYPE_CHECKING:
     from nextlabel.crowd.learn import LearntCrowd
@@ -120,7 +121,7 @@ def audit(
         known = ~np.isnan(seen)
         return estimate(e, known, seen[known] > 0.5, level)
     results = _results(expected, task, label)
-    known, right, report = _compare(results, read_columns(audited, {"task": task, "label": label}, gold=True))
+    known, right, report = _compare(results, read_said(audited, task, label))
     of = ~results.told
     read = [] if not results.table.name else [results.as_dict()]
     return estimate(results.probability[of], known[of], right[of][known[of]], level, (*read, report))
@@ -165,33 +166,27 @@ def audited_accuracy(
 
 def exact_interval(N: int, n: int, x: int, level: float) -> tuple[float, float]:
     """Shares M / N that ``x`` right ones among ``n`` of N drawn without replacement do not rule out."""
+
+    def first(low: int, high: int, x: int) -> int:
+        """The smallest M from ``low`` on under which so many draws or more of M are likely enough."""
+        some = range(low, high)
+        return low + bisect_left(some, True, key=lambda M: hypergeometric(N, M, n, np.arange(x, n + 1)).sum() > tail)
+
     tail = 0.5 * (1.0 - level)
-    low = _first(x, N - (n - x), lambda M: _at_least(N, n, x, M) > tail)
     # the same with right and wrong exchanged
-    high = N - _first(n - x, N - x, lambda F: _at_least(N, n, n - x, F) > tail)
-    return low / N, high / N
+    return first(x, N - (n - x), x) / N, (N - first(n - x, N - x, n - x)) / N
 
 
-def _first(low: int, high: int, holds: Any) -> int:
-    """The smallest whole number from ``low`` to ``high`` for which ``holds``, which it does from there on."""
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if holds(middle) else (middle + 1, high)
-    return low
+def hypergeometric(items: int, marked: int, draws: int, h: Ints) -> Floats:
+    """P(h of ``draws`` drawn without replacement are among the ``marked`` ones of so many items)."""
+    possible = (h <= marked) & (h <= draws) & (draws - h <= items - marked)
+    at = np.where(possible, h, max(0, draws - (items - marked)))
+    logs = _log_choose(marked, at) + _log_choose(items - marked, draws - at) - _log_choose(items, draws)
+    return np.where(possible, np.exp(logs), 0.0)
 
 
-def _at_least(N: int, n: int, x: int, M: int) -> float:
-    """P(at least x of n drawn without replacement are among M of N)."""
-    k = np.arange(max(x, n - (N - M)), min(n, M) + 1)
-    if len(k) == 0:
-        return 0.0
-    logs = _choose(M, k) + _choose(N - M, n - k) - _choose(N, np.array([n]))
-    return float(np.exp(logs).sum())
-
-
-def _choose(N: int, k: Any) -> Floats:
-    found: Floats = gammaln(N + 1.0) - gammaln(k + 1.0) - gammaln(N - k + 1.0)
-    return found
+def _log_choose(n: int, k: Any) -> Any:
+    return gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)
 
 
 def _results(expected: Any, task: str, label: str) -> ResultTable:
@@ -210,43 +205,25 @@ def _results(expected: Any, task: str, label: str) -> ResultTable:
     return read_results(expected, task=task, label=label)
 
 
-def _compare(results: ResultTable, found: LabelColumns) -> tuple[Bools, Bools, dict[str, Any]]:
+def _compare(results: ResultTable, found: Said) -> tuple[Bools, Bools, dict[str, Any]]:
     """Which results were audited, which of them are right, and what was read."""
-    name = found.report.name
-    rows = np.flatnonzero((found.task.codes >= 0) & (found.label.codes >= 0))
-    place = {cell_text(task): k for k, task in enumerate(results.tasks)}
-    known, right = np.zeros(len(results), dtype=np.bool_), np.zeros(len(results), dtype=np.bool_)
-    truth: dict[int, str] = {}
-    unknown = told = 0
-    for row in rows:
-        task, said = found.task.names[found.task.codes[row]], found.label.names[found.label.codes[row]]
-        k = place.get(cell_text(task), -1)
-        if k < 0 or results.told[k]:
-            unknown, told = unknown + (k < 0), told + (k >= 0)
-            continue
-        if truth.setdefault(k, folded(said)) != folded(said):
-            raise FileFormatError(f"{name} says two things of task {task!r}.", "Give each audited task one label.")
-        known[k], right[k] = True, folded(said) == folded(results.labels[k])
-    if not known.any():
-        raise FileFormatError(
-            f"{name} has no audited task that has a result: its first task is "
-            f"{found.task.names[0] if found.task.names else 'none'!r}, that of the results is {results.tasks[0]!r}.",
-            "Give the truth of tasks that the results have, with the same names, and that were not gold before.",
-        )
-    _same_words(results, truth, name)
-    sentences = [f"{name}: {counted(int(known.sum()), 'audited task')}."]
-    if unknown:
-        sentences.append(f"{counted(unknown, 'audited task')} without a result left out.")
-    if told:
-        sentences.append(f"{counted(told, 'audited task')} that the method was told left out.")
-    return known, right, found.report.as_dict() | {"unknown_tasks": unknown, "told": told, "sentences": sentences}
-
-
-def _same_words(results: ResultTable, truth: dict[int, str], name: str) -> None:
-    """Refuse two files that do not share one label: they speak of different things."""
-    words = {folded(label) for label in results.labels}
-    if not words & set(truth.values()):
+    name = found.table.name
+    words = [folded(label) for label in results.labels]
+    hint = "Give the truth of tasks that the results have, with the same names, and that were not gold before."
+    there = found.by_number(results.tasks, "audited task that has a result", "results", hint)
+    truth = {k: folded(said) for k, said in there.items() if not results.told[k]}
+    unknown, told = len(found.labels) - len(there), len(there) - len(truth)
+    if truth and not set(words) & set(truth.values()):
         raise FileFormatError(
             f"no label of {name} is a label of the results: {min(truth.values())!r} against {min(words)!r}.",
             "Use the same words for labels in both files.",
         )
+    known, right = np.zeros(len(results), dtype=np.bool_), np.zeros(len(results), dtype=np.bool_)
+    known[list(truth)] = True
+    right[list(truth)] = [words[k] == said for k, said in truth.items()]
+    left = tallied(
+        (unknown, "audited task", "without a result left out."),
+        (told, "audited task", "that the method was told left out."),
+    )
+    sentences = [f"{name}: {counted(len(truth), 'audited task')}.", *left]
+    return known, right, found.table.as_dict() | {"unknown_tasks": unknown, "told": told, "sentences": sentences}

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -41,10 +42,9 @@ MOST_PAIRS = 10_000_000
 
 @dataclass(frozen=True, slots=True)
 class Copying:
-    """Two workers (by number) who agree on ``alike`` of ``shared`` tasks, ``excused`` being the most to expect."""
+    """Two workers, by number or name, who agree on ``alike`` of ``shared`` tasks; ``excused`` is the most to expect."""
 
-    one: int
-    other: int
+    workers: tuple[Any, Any]
     shared: int
     alike: int
     excused: float
@@ -72,12 +72,9 @@ def find_copying(labels: CrowdLabels, fit: CrowdFit) -> tuple[tuple[Copying, ...
     found = np.flatnonzero(looked & (p * looked.sum() < LEVEL))
     found = found[np.argsort(p[found], kind="stable")]
     shown = [
-        Copying(
-            int(pair[k] // labels.workers), int(pair[k] % labels.workers), int(shared[k]), int(alike[k]),
-            float(excused[k]), float(p[k]),
-        )
+        Copying(divmod(int(pair[k]), labels.workers), int(shared[k]), int(alike[k]), float(excused[k]), float(p[k]))
         for k in found
-    ]  # fmt: skip
+    ]
     return tuple(shown), int(looked.sum())
 
 
@@ -85,7 +82,7 @@ def copying_groups(pairs: Sequence[Copying]) -> list[tuple[int, ...]]:
     """Workers who are linked by such pairs, three or more together, the largest group first."""
     group: dict[int, set[int]] = {}
     for pair in pairs:
-        joined = group.get(pair.one, {pair.one}) | group.get(pair.other, {pair.other})
+        joined = {other for one in pair.workers for other in group.get(one, {one})}
         for worker in joined:
             group[worker] = joined
     different = {id(members): tuple(sorted(members)) for members in group.values()}

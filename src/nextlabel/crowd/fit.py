@@ -15,7 +15,7 @@ from nextlabel.files.labels import LabelTable
 from nextlabel.kernels.crowd_fit import CrowdState, new_state, refit, stiffness
 from nextlabel.prose import counted
 
-#: Sweeps after which a climb is given up, and the rise of the bound per label at which it is over.
+#: Sweeps after which a fit is given up, and the rise of the bound per label at which it is over.
 MOST_ITERATIONS, TOLERANCE = 500, 1e-8
 
 
@@ -58,15 +58,13 @@ def fit_crowd(
     labels: CrowdLabels,
     gold: Ints | None = None,
     prior: CrowdPrior | None = None,
-    start: CrowdFit | None = None,
     prior_offset: Floats | None = None,
     most_iterations: int = MOST_ITERATIONS,
     tolerance: float = TOLERANCE,
 ) -> CrowdFit:
     """Learn channels and truths from all labels; ``gold`` (K,) settles tasks, -1 where it is not known.
 
-    Starts from the votes. With ``start``, an earlier fit of (mostly) the same labels, a second climb starts from its
-    counts, and the one with the greater evidence is returned.
+    Starts from the votes. ``prior_offset`` (K, C) is added to the log shares of a task with a prior of its own.
     """
     prior = CrowdPrior.default(labels.answers) if prior is None else prior
     if prior.answers != labels.answers:
@@ -80,40 +78,18 @@ def fit_crowd(
             f"gold has the shape {truth.shape} for {labels.tasks} tasks.",
             f"Give one number for each task, -1 or below {labels.answers}.",
         )
-    prior_offset = (
-        np.zeros((0, labels.answers)) if prior_offset is None else np.ascontiguousarray(prior_offset, dtype=np.float64)
-    )
-    fit = _climb(labels, truth, prior_offset, prior, None, most_iterations, tolerance)
-    if start is None:
-        return fit
-    warm = _climb(labels, truth, prior_offset, prior, start, most_iterations, tolerance)
-    return warm if warm.evidence > fit.evidence else fit
-
-
-def _climb(
-    labels: CrowdLabels,
-    gold: Ints,
-    prior_offset: Floats,
-    prior: CrowdPrior,
-    start: CrowdFit | None,
-    most: int,
-    tolerance: float,
-) -> CrowdFit:
+    offset = np.zeros((0, labels.answers)) if prior_offset is None else prior_offset
     state: CrowdState = new_state(labels.tasks, labels.workers, prior.pseudo, prior.share, prior.hold)
-    if start is not None:
-        state.pseudo[:] = start.prior.pseudo
-        state.counts[: len(start.counts)] = start.counts[: labels.workers]
-        state.total[:] = start.share * len(start.beliefs)
-    bounds = np.zeros(most)
+    bounds = np.zeros(most_iterations)
     task, worker, answer = (np.ascontiguousarray(a, dtype=np.int64) for a in labels[:3])
     made, converged = refit(
-        state, task, worker, answer, len(task), gold, prior_offset, most, tolerance, start is not None, bounds
+        state, task, worker, answer, len(task), truth, np.ascontiguousarray(offset, dtype=np.float64), most_iterations,
+        tolerance, False, bounds,
     )  # fmt: skip
-    rows = state.pseudo + state.counts
-    used = prior.share
+    rows, used = state.pseudo + state.counts, prior.share
     if prior.hold < math.inf:
         first = np.concatenate([[0], np.cumsum(np.bincount(task, minlength=labels.tasks))])
-        used = prior.share * stiffness(first, gold)
+        used = prior.share * stiffness(first, truth)
     shares = used + state.total
     return CrowdFit(
         beliefs=state.belief,
@@ -138,22 +114,12 @@ class CrowdLabels(NamedTuple):
 
 
 def crowd_labels(table: LabelTable) -> CrowdLabels:
-    """The labels of a table that names the workers; a label without a worker counts as that of one more worker.
-
-    Refused are tables without workers, and tables in which every answer is the same.
-    """
-    if table.worker is None or not table.workers:
-        why = "there is no column of workers" if table.worker is None else "the column of workers is empty"
-        raise InputError(
-            f"the labels do not say who gave them: {why}.", "Give a column 'worker', or name it (--worker-column)."
-        )
+    """The labels of a table that names the workers; refused are tables in which every answer is the same."""
+    worker, workers = table.givers()
     said = np.unique(table.label)
     if len(said) < 2:
         raise InputError(
             f"all of the {counted(len(table), 'label')} are {table.labels[int(said[0])]}, which tells nobody apart.",
             "Give labels with two different answers or more.",
         )
-    blank = table.worker < 0
-    worker = np.where(blank, len(table.workers) + np.cumsum(blank) - 1, table.worker)
-    workers = len(table.workers) + int(blank.sum())
     return CrowdLabels(table.task, worker, table.label, len(table.tasks), workers, len(table.labels))

@@ -32,8 +32,9 @@ import json
 import math
 import os
 import secrets
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import UTC, datetime
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -42,9 +43,10 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 import numpy as np
-from scipy.special import expit, gammaln, logit
+from scipy.special import expit, logit
 
 from nextlabel.arrays import Bools, Floats, Ints
+from nextlabel.crowd.audit import hypergeometric
 from nextlabel.crowd.fit import CrowdLabels, fit_crowd
 from nextlabel.errors import FileFormatError, InputError
 from nextlabel.files.columns import cell_text, folded
@@ -62,6 +64,8 @@ BATCH, LEAST_BATCH = 0.025, 10
 LEAST_LEARNING: Final = 100
 #: Shares of errors beyond the model's own word for which the number of audits is chosen (``choose_audits``).
 OVERCONFIDENCE: Final = (0.0, 0.05, 0.1)
+#: What a record has of a guarantee as it is.
+RECORDED: Final = ("look", "draws", "given", "frozen_at", "entropy", "seed", "ordered_by", "known", "answers")
 #: Sweeps of a refit between two batches, and the labels that the prior of a recalibration is worth.
 SWEEPS, RIDGE = 50, 10.0
 
@@ -84,18 +88,9 @@ def first_too_many(items: int, at_most: float | str | Fraction, expert_wrong: fl
     return math.floor(exactly(at_most) * items) - math.floor(exactly(expert_wrong) * items) + 1
 
 
-def _log_choose(n: int, k: Any) -> Any:
-    return gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)
-
-
 def _masses(items: int, marked: int, draws: int, most: int) -> Floats:
     """P(H = 0), ..., P(H = most) for ``draws`` draws without replacement from ``items`` of which some are marked."""
-    h = np.arange(most + 1)
-    possible = (h <= marked) & (h <= draws) & (draws - h <= items - marked)
-    at = np.where(possible, h, max(0, draws - (items - marked)))
-    logs = _log_choose(marked, at) + _log_choose(items - marked, draws - at) - _log_choose(items, draws)
-    mass: Floats = np.where(possible, np.exp(logs), 0.0)
-    return mass
+    return hypergeometric(items, marked, draws, np.arange(most + 1))
 
 
 def chance_of_miss(items: int, audits: int, too_many: int, allowed: int) -> float:
@@ -115,10 +110,7 @@ def _holds(items: int, audits: int, too_many: int, allowed: int, alpha: Fraction
 
 def _last(low: int, high: int, holds: Callable[[int], bool]) -> int:
     """The largest whole number from ``low`` to ``high`` for which ``holds``, given that it does at ``low``."""
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if holds(middle) else (low, middle - 1)
-    return low
+    return low + bisect_left(range(low + 1, high + 1), True, key=lambda one: not holds(one))
 
 
 def allowed_errors(items: int, audits: int, too_many: int, alpha: float | str | Fraction) -> int | None:
@@ -357,8 +349,18 @@ class Guarantee:
     #: How many draws there were, of labels that changed in between: together they miss with so many times the chance.
     draws: int = 1
     #: Items that the expert must answer next: first the audit, then the least certain labels, batch by batch.
-    to_answer: list[str] = field(default_factory=list)
-    _population: _Population | None = None
+    to_answer: list[str] = field(default_factory=list, init=False)
+    #: The guarded items by number, in the order of the draw.
+    permutation: list[int] = field(default_factory=list, init=False)
+    _place: dict[str, int] = field(init=False)
+    #: Words as numbers; (n,) the frozen labels, what is known or the expert has said (-1: nothing), which items are
+    #: kept, and how ties are broken.
+    _code: dict[str, int] = field(init=False)
+    _label: Ints = field(init=False)
+    _said: Ints = field(init=False)
+    _kept: Bools = field(init=False)
+    _tie: Ints = field(init=False)
+    _order: BestOrder = field(init=False)
 
     @property
     def frozen(self) -> str:
@@ -367,30 +369,76 @@ class Guarantee:
 
     def start(self, crowd: LabelTable | None = None) -> None:
         """Number the items and find out what is next; ``crowd`` has the labels of the workers, if they order items."""
-        self._population = _Population(self, crowd)
-        for batch in self.batches:
-            self._population.remove([self._population.place[task] for task in batch], self.answers)
+        n, spelt = len(self.tasks), [folded(label) for label in self.labels]
+        self._place = {task: k for k, task in enumerate(self.tasks)}
+        self._code = {word: c for c, word in enumerate(dict.fromkeys(spelt))}
+        self._label = np.array([self._code[word] for word in spelt], dtype=np.int64)
+        of = None if self.terms.of is None else folded(self.terms.of)
+        guarded = [k for k, task in enumerate(self.tasks) if task not in self.known and (of is None or spelt[k] == of)]
+        self.permutation = _shuffled(self.entropy, guarded)
+        self._kept, self._said, self._tie = np.zeros(n, dtype=np.bool_), np.full(n, -1), np.arange(n)
+        self._kept[guarded] = True
+        self._tie[_shuffled(self.frozen, range(n))] = np.arange(n)
+        self._hear(self.known)
+        probability, orders = np.array(self.probability), list[Order]()
+        if crowd is not None:
+            orders.append(self._crowd_order(crowd))
+        elif len(guarded) >= LEAST_LEARNING:
+            orders.append(recalibrated(probability, self._label, len(self._code)))
+        self._order = BestOrder(probability, self._label, orders)
+        self._hear(self.answers)
+        for batch in self.batches:  # the order learns batch by batch, as it did when they were taken away
+            self._certainty()
+            self._kept[[self._place[task] for task in batch]] = False
         self._advance()
 
-    @property
-    def population(self) -> _Population:
-        """The items by number."""
-        assert self._population is not None, "start() comes first"
-        return self._population
+    def _crowd_order(self, crowd: LabelTable) -> Order:
+        """The workers' model of the items; items that no worker has labelled keep their probability."""
+        if crowd.worker is None:
+            raise InputError("the workers' labels do not say who gave them.", "Give a column 'worker'.")
+        words = {folded(str(word)): c for c, word in enumerate(crowd.labels)}
+        at = {str(task): k for k, task in enumerate(crowd.tasks)}
+        place = np.array([at.get(task, -1) for task in self.tasks], dtype=np.int64)
+        code = np.array([words.get(word, -1) for word in self._code], dtype=np.int64)
+        labels = CrowdLabels(
+            crowd.task, crowd.worker, crowd.label, len(crowd.tasks), len(crowd.workers), len(crowd.labels)
+        )
+        met = (place >= 0) & (code[self._label] >= 0)
 
-    def permutation_of_tasks(self) -> list[str]:
-        """All items that can be drawn, in the order of the draw."""
-        return [self.tasks[k] for k in self.population.permutation]
+        def order(truth: Ints) -> Floats:
+            gold = np.full(labels.tasks, -1, dtype=np.int64)
+            told = met & (truth >= 0) & (truth < len(code))
+            gold[place[told]] = code[truth[told]]
+            beliefs = fit_crowd(labels, gold, most_iterations=SWEEPS).beliefs
+            out = np.array(self.probability)
+            out[met] = beliefs[place[met], code[self._label[met]]]
+            return out
+
+        return order
+
+    def _hear(self, answers: Mapping[str, str]) -> None:
+        for task, said in answers.items():
+            self._said[self._place[task]] = self._code.setdefault(folded(said), len(self._code))
+
+    def _certainty(self) -> Floats:
+        """P(right) of each frozen label, learnt from the answers for items that are not kept, and from no others."""
+        return self._order.certainty(np.where(self._kept, -1, self._said))
 
     @property
     def drawn(self) -> list[str]:
         """The items of the audit, in the order of the draw."""
-        return self.permutation_of_tasks()[: self.terms.audits[self.look]]
+        return [self.tasks[k] for k in self.permutation[: self.terms.audits[self.look]]]
+
+    def _audit(self) -> tuple[Bools, Bools]:
+        """(n,) which items were drawn, and which of them have an answer that is not their label."""
+        drawn = np.zeros(len(self.tasks), dtype=np.bool_)
+        drawn[self.permutation[: self.terms.audits[self.look]]] = True
+        return drawn, drawn & (self._said >= 0) & (self._said != self._label)
 
     @property
     def audited_errors(self) -> int:
         """Wrong labels among the audited ones that have an answer."""
-        return sum(task in self.answers and self.population.wrong(task, self.answers[task]) for task in self.drawn)
+        return int(self._audit()[1].sum())
 
     @property
     def so_far(self) -> float | None:
@@ -399,9 +447,8 @@ class Guarantee:
             return float(self.terms.at_most_wrong)
         if any(task not in self.answers for task in self.drawn):
             return None
-        kept = [task for task in self.drawn if self.population.kept[self.population.place[task]]]
-        errors = sum(self.population.wrong(task, self.answers[task]) for task in kept)
-        return supported_share(self.terms, self.look, len(self.population.permutation), errors)
+        errors = int((self._audit()[1] & self._kept).sum())
+        return supported_share(self.terms, self.look, len(self.permutation), errors)
 
     @property
     def certified(self) -> bool:
@@ -432,6 +479,7 @@ class Guarantee:
                 "Use the same words in both files.",
             )
         self.answers |= {task: said for task, said in given.items() if task not in self.answers}
+        self._hear(given)
         self._advance()
 
     def next_look(self) -> None:
@@ -445,31 +493,32 @@ class Guarantee:
 
     def _advance(self) -> None:
         """Take labels away while too many audited errors are kept, up to the first items without an answer."""
-        population = self.population
-        audited = population.permutation[: self.terms.audits[self.look]]
-        self.to_answer = [self.tasks[k] for k in audited if self.tasks[k] not in self.answers]
-        allowed = self.terms.allowed[self.look]
-        if self.to_answer or allowed is None:
-            return
-        is_audited = np.zeros(len(self.tasks), dtype=np.bool_)
-        is_audited[audited] = True
-        is_error = np.zeros(len(self.tasks), dtype=np.bool_)
-        is_error[[k for k in audited if population.wrong(self.tasks[k], self.answers[self.tasks[k]])]] = True
-        spare = self.terms.too_many - 1  # so many unchecked labels can never be too many
-        while True:
-            errors = int((is_error & population.kept).sum())
-            unchecked = int((population.kept & ~is_audited).sum())
-            batch: list[int] = []
-            for k in population.least_certain():
-                if errors <= allowed or (not is_audited[k] and unchecked <= spare):
-                    break
-                batch.append(k)
-                errors, unchecked = errors - bool(is_error[k]), unchecked - (not is_audited[k])
-            self.to_answer = [self.tasks[k] for k in batch if self.tasks[k] not in self.answers]
-            if self.to_answer or not batch:
-                return
-            self.batches.append([self.tasks[k] for k in batch])
-            population.remove(batch, self.answers)
+        self.to_answer = [task for task in self.drawn if task not in self.answers]
+        size = max(LEAST_BATCH, round(BATCH * len(self.permutation))) if self._order.learns else len(self.tasks)
+        while not self.to_answer and (batch := self._walk(size)):
+            self.to_answer = [self.tasks[k] for k in batch if self._said[k] < 0]
+            if not self.to_answer:
+                self.batches.append([self.tasks[k] for k in batch])
+                self._kept[batch] = False
+
+    def _walk(self, most: int) -> list[int]:
+        """The least certain of the kept items, up to so many, until few enough audited errors are left.
+
+        Ties were broken before the draw. So many unchecked labels as ``too_many`` less one can never be too many.
+        """
+        allowed, (drawn, wrong) = self.terms.allowed[self.look], self._audit()
+        errors, unchecked = int((wrong & self._kept).sum()), int((self._kept & ~drawn).sum())
+        kept, certainty, out = np.flatnonzero(self._kept), self._certainty(), list[int]()
+        for k in kept[np.lexsort((self._tie[kept], certainty[kept]))[:most]].tolist():
+            if allowed is None or errors <= allowed or (not drawn[k] and unchecked < self.terms.too_many):
+                break
+            out.append(k)
+            errors, unchecked = errors - bool(wrong[k]), unchecked - (not drawn[k])
+        return out
+
+    def to_answer_in_all(self) -> int:
+        """Answers that are missing if the order of the labels stays as it is now."""
+        return int((self._said[self._walk(len(self.tasks))] < 0).sum())
 
     def final_labels(self) -> list[str]:
         """The labels with the expert's answers in place, in the order of the file."""
@@ -530,55 +579,16 @@ class Guarantee:
             out.append(f"For tests only: the draw was made with the seed {self.seed}, which anybody can choose.")
         return out
 
-    def to_answer_in_all(self) -> int:
-        """Answers that are missing if the order of the labels stays as it is now."""
-        audited, count = set(self.drawn), 0
-        allowed = self.terms.allowed[self.look]
-        errors = sum(
-            self.population.kept[self.population.place[task]] and self.population.wrong(task, self.answers[task])
-            for task in audited
-            if task in self.answers
-        )
-        unchecked = int(self.population.kept.sum()) - sum(
-            self.population.kept[self.population.place[t]] for t in audited
-        )
-        for k in self.population.least_certain(all_kept=True):
-            task = self.tasks[k]
-            if allowed is None or errors <= allowed or (task not in audited and unchecked <= self.terms.too_many - 1):
-                break
-            if task in audited:
-                errors -= self.population.wrong(task, self.answers[task])
-            else:
-                unchecked -= 1
-                count += task not in self.answers
-        return count
-
     # -- the file that holds everything -------------------------------------------------------------------------------
 
     def record(self) -> dict[str, Any]:
         """Everything that is needed to go on, and to check the certificate without this program."""
-        terms = self.terms
         return {
             "format": FORMAT,
-            "at_most_wrong": terms.at_most_wrong,
-            "sure": terms.sure,
-            "expert_wrong": terms.expert_wrong,
-            "of": terms.of,
-            "items": terms.items,
-            "too_many": terms.too_many,
-            "audits": list(terms.audits),
-            "allowed": list(terms.allowed),
-            "look": self.look,
-            "draws": self.draws,
-            "given": self.given,
+            **asdict(self.terms),
+            **{name: getattr(self, name) for name in RECORDED},
             "frozen": self.frozen,
-            "frozen_at": self.frozen_at,
-            "entropy": self.entropy,
-            "seed": self.seed,
-            "ordered_by": self.ordered_by,
             "labels": [list(row) for row in zip(self.tasks, self.labels, self.probability, strict=True)],
-            "known": self.known,
-            "answers": self.answers,
             "removed": self.batches,
             "certified": self.certified,
             "sentence": self.sentences()[0],
@@ -607,14 +617,11 @@ class Guarantee:
         content = cls.peek(path)
         try:
             tasks, labels, probability = zip(*content["labels"], strict=True)
-            terms = GuaranteeTerms(
-                content["at_most_wrong"], content["sure"], content["items"], content["too_many"],
-                tuple(content["audits"]), tuple(content["allowed"]), content["expert_wrong"], content["of"],
-            )  # fmt: skip
+            promised = {one.name: content[one.name] for one in fields(GuaranteeTerms)}
+            promised |= {name: tuple(content[name]) for name in ("audits", "allowed")}
             made = cls(
-                terms, tasks, labels, tuple(map(float, probability)), content["known"], content["entropy"],
-                content["frozen_at"], content["given"], content["seed"], content["ordered_by"],
-                content["answers"], content["removed"], content["look"], content["draws"],
+                GuaranteeTerms(**promised), tasks, labels, tuple(map(float, probability)), batches=content["removed"],
+                **{name: content[name] for name in RECORDED},
             )  # fmt: skip
         except (ValueError, KeyError, TypeError) as error:
             raise FileFormatError(f"{path} lacks a part of a guarantee: {error}.", _OWN_FILE) from error
@@ -627,80 +634,6 @@ class Guarantee:
             )
         made.start(crowd)
         return made
-
-
-class _Population:
-    """The guarded items by their number in the file: who is kept, in which order the draw and the walk meet them."""
-
-    def __init__(self, promise: Guarantee, crowd: LabelTable | None) -> None:
-        self.place = {task: k for k, task in enumerate(promise.tasks)}
-        spelt = [folded(label) for label in promise.labels]
-        self._code = {word: c for c, word in enumerate(dict.fromkeys(spelt))}
-        self._label = np.array([self._code[word] for word in spelt], dtype=np.int64)
-        of = None if promise.terms.of is None else folded(promise.terms.of)
-        guarded = [
-            k for k, task in enumerate(promise.tasks) if task not in promise.known and (of is None or spelt[k] == of)
-        ]
-        self.permutation = _shuffled(promise.entropy, guarded)
-        self.kept: Bools = np.zeros(len(spelt), dtype=np.bool_)
-        self.kept[guarded] = True
-        self._tie = np.zeros(len(spelt), dtype=np.int64)
-        self._tie[_shuffled(promise.frozen, range(len(spelt)))] = np.arange(len(spelt))
-        self._truth: Ints = np.full(len(spelt), -1, dtype=np.int64)
-        for task, said in promise.known.items():
-            self._truth[self.place[task]] = self._code.setdefault(folded(said), len(self._code))
-        probability = np.array(promise.probability)
-        orders: list[Order] = []
-        if crowd is not None:
-            orders.append(self._crowd_order(promise, crowd))
-        elif len(guarded) >= LEAST_LEARNING:
-            orders.append(recalibrated(probability, self._label, len(self._code)))
-        self._order = BestOrder(probability, self._label, orders)
-        self.batch = max(LEAST_BATCH, round(BATCH * len(guarded))) if self._order.learns else len(guarded)
-
-    def _crowd_order(self, promise: Guarantee, crowd: LabelTable) -> Order:
-        """The workers' model of the items; items that no worker has labelled keep their probability."""
-        if crowd.worker is None:
-            raise InputError("the workers' labels do not say who gave them.", "Give a column 'worker'.")
-        words = {folded(str(word)): c for c, word in enumerate(crowd.labels)}
-        at = {str(task): k for k, task in enumerate(crowd.tasks)}
-        place = np.array([at.get(task, -1) for task in promise.tasks], dtype=np.int64)
-        code = np.array([words.get(word, -1) for word in self._code], dtype=np.int64)
-        labels = CrowdLabels(
-            crowd.task, crowd.worker, crowd.label, len(crowd.tasks), len(crowd.workers), len(crowd.labels)
-        )
-        met = (place >= 0) & (code[self._label] >= 0)
-        probability = np.array(promise.probability)
-
-        def order(truth: Ints) -> Floats:
-            gold = np.full(labels.tasks, -1, dtype=np.int64)
-            told = met & (truth >= 0) & (truth < len(code))
-            gold[place[told]] = code[truth[told]]
-            beliefs = fit_crowd(labels, gold, most_iterations=SWEEPS).beliefs
-            out = probability.copy()
-            out[met] = beliefs[place[met], code[self._label[met]]]
-            return out
-
-        return order
-
-    def wrong(self, task: str, answer: str) -> bool:
-        """Whether the frozen label of ``task`` is another one than ``answer``."""
-        return bool(self._code.get(folded(answer), -1) != self._label[self.place[task]])
-
-    def least_certain(self, all_kept: bool = False) -> list[int]:
-        """The next batch of kept items, or all of them, the least certain first; ties were broken before the draw."""
-        kept = np.flatnonzero(self.kept)
-        certainty = self._order.certainty(self._truth)
-        sorted_kept = kept[np.lexsort((self._tie[kept], certainty[kept]))]
-        return [int(k) for k in (sorted_kept if all_kept else sorted_kept[: self.batch])]
-
-    def remove(self, items: Sequence[int], answers: Mapping[str, str]) -> None:
-        """Take items away: their answers teach the order."""
-        tasks = list(self.place)
-        self.kept[list(items)] = False
-        for k in items:
-            self._truth[k] = self._code.setdefault(folded(answers[tasks[k]]), len(self._code))
-        self._order.certainty(self._truth)
 
 
 def _hash(content: Any) -> str:
@@ -777,16 +710,13 @@ def guarantee(
             "Give a smaller share for the expert's errors.",
         )
     n, r, alpha = len(guarded), first_too_many(len(about), eps, q), 1 - confidence
-    planned: tuple[int, ...]
+    planned: tuple[int, ...] = (audits,) if isinstance(audits, int) else tuple(audits or ())
     if audits is None:
-        planned = (min(choose_audits(np.array(table.probability)[guarded], r, alpha)[0], n),) if n else (0,)
+        planned = (min(choose_audits(np.array(table.probability)[guarded], r, alpha)[0], n) if n else 0,)
     else:
-        planned = (audits,) if isinstance(audits, int) else tuple(audits)
         _check_audits(planned, n, r, alpha, eps, confidence)
-    if len(planned) == 1:
-        allowed: tuple[int | None, ...] = (allowed_errors(n, planned[0], r, alpha),)
-    else:
-        allowed = allowed_at_looks(n, planned, r, alpha)
+    single = len(planned) == 1
+    allowed = (allowed_errors(n, planned[0], r, alpha),) if single else allowed_at_looks(n, planned, r, alpha)
     terms = GuaranteeTerms(
         _spelt(eps), _spelt(confidence), len(about), r, planned, allowed, _spelt(q), None if of is None else str(of)
     )

@@ -31,14 +31,13 @@ from scipy.special import softmax
 from nextlabel.arrays import Floats, Ints
 from nextlabel.crowd.audit import Audit, exact_interval
 from nextlabel.crowd.controls import Contradiction, Controls, held_out, judge_by_truths
-from nextlabel.crowd.copying import copying_groups, find_copying
+from nextlabel.crowd.copying import Copying, copying_groups, find_copying
 from nextlabel.crowd.expected import ExpectedAccuracy, expected_accuracy
 from nextlabel.crowd.fit import CrowdFit, CrowdLabels, crowd_labels, fit_crowd
 from nextlabel.crowd.learner import ItemLearner, Learner, Taught, expected_jointly, learn_jointly
 from nextlabel.crowd.prior import CrowdPrior
 from nextlabel.crowd.skill import (
     Estimate,
-    Intervals,
     accuracies,
     bits,
     channel_variance,
@@ -49,7 +48,7 @@ from nextlabel.crowd.skill import (
 from nextlabel.errors import InputError
 from nextlabel.files.columns import cell_text, folded
 from nextlabel.files.features import read_features
-from nextlabel.files.labels import Gold, LabelTable, as_label_table, read_gold
+from nextlabel.files.labels import Gold, LabelTable, as_gold, as_label_table
 from nextlabel.files.tables import Frame
 from nextlabel.notebook import interval_picture, table_html
 from nextlabel.prose import counted, listed
@@ -86,9 +85,7 @@ def learn_crowd(
     ([1, 0], ['ann', 'bob'])
     """
     table = as_label_table(labels)
-    known = gold if gold is None or isinstance(gold, Gold) else read_gold(gold, table)
-    data = crowd_labels(table)
-    truth = np.full(data.tasks, -1, dtype=np.int64) if known is None else known.label
+    truth, data = as_gold(gold, table).label, crowd_labels(table)
     names, taught, alone = table.tasks, None, prior
     if prior is None and (truth < 0).all() and np.bincount(data.task, minlength=1).max() < 2:
         # One label each, and no truth: they cannot say how good the crowd is, so nothing is learnt of it.
@@ -114,16 +111,13 @@ def learn_crowd(
         expected = expected_jointly(fit.beliefs, fit.share, taught.prior, taught.bits, truth)
     return LearntCrowd(
         answers=table.labels,
-        workers=_workers(table, data, fit, {j for one in copying for j in (one.one, one.other)}, controls),
+        workers=_workers(table, data, fit, copying, controls),
         task_names=names,
         labels_per_task=np.bincount(data.task, minlength=data.tasks).astype(np.int64),
         gold=truth,
         fit=fit,
-        copying=tuple(
-            CopyingPair((_name(table, c.one), _name(table, c.other)), c.shared, c.alike, c.excused, c.p_value)
-            for c in copying
-        ),
-        groups=tuple(tuple(_name(table, j) for j in group) for group in copying_groups(copying)),
+        copying=tuple(replace(one, workers=_named(table, one.workers)) for one in copying),
+        groups=tuple(_named(table, group) for group in copying_groups(copying)),
         pairs=pairs,
         expected=expected,
         audit=_audit(data, fit, truth, expected, controls.contradiction, taught),
@@ -162,7 +156,7 @@ def _audit(
 
 
 def _workers(
-    table: LabelTable, data: CrowdLabels, fit: CrowdFit, copiers: set[int], controls: Controls
+    table: LabelTable, data: CrowdLabels, fit: CrowdFit, copying: Sequence[Copying], controls: Controls
 ) -> tuple[LearntWorker, ...]:
     """The named workers, those with the most labels first."""
     accuracy, balanced = accuracies(data, fit)
@@ -170,14 +164,14 @@ def _workers(
     many = np.bincount(data.worker, minlength=data.workers)
     bias = fit.channels.mean(axis=1) - 1.0 / data.answers
     information, gain = bits(fit), worth(fit)
-    flags = flags_by_worker(data, fit, balanced, copiers, controls)
+    flags = flags_by_worker(data, fit, balanced, copying, controls)
     order = np.argsort(-many[: len(table.workers)], kind="stable")
     return tuple(
         LearntWorker(
             name=table.workers[j],
             labels=int(many[j]),
-            accuracy=_estimate(accuracy, j),
-            balanced=_estimate(balanced, j),
+            accuracy=accuracy.at(j),
+            balanced=balanced.at(j),
             channel=fit.channels[j],
             variance=variance[j],
             bias=tuple(float(x) for x in bias[j]),
@@ -191,12 +185,8 @@ def _workers(
     )
 
 
-def _estimate(found: Intervals, place: int) -> Estimate:
-    return Estimate(float(found.mean[place]), float(found.low[place]), float(found.high[place]))
-
-
-def _name(table: LabelTable, worker: int) -> str:
-    return table.workers[worker] if worker < len(table.workers) else "(no name)"
+def _named(table: LabelTable, workers: Sequence[int]) -> tuple[Any, ...]:
+    return tuple(table.workers[j] if j < len(table.workers) else "(no name)" for j in workers)
 
 
 def _notes(data: CrowdLabels, fit: CrowdFit, gold: Ints, pairs: int) -> list[str]:
@@ -260,8 +250,7 @@ class LearntWorker:
 
     def says(self, answer: int, truth: int) -> Estimate:
         """P(says ``answer`` | ``truth``), both by number."""
-        place = [truth], [answer]
-        return Estimate(*(float(part[0]) for part in intervals(self.channel[place], self.variance[place])))
+        return intervals(self.channel, self.variance).at((truth, answer))
 
     @property
     def confusion(self) -> tuple[tuple[Estimate, ...], ...]:
@@ -298,17 +287,6 @@ class LearntWorker:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class CopyingPair:
-    """Two workers who agree on ``alike`` of ``shared`` tasks; skill and hard items explain at most ``excused``."""
-
-    workers: tuple[str, str]
-    shared: int
-    alike: int
-    excused: float
-    p_value: float
-
-
 @dataclass(frozen=True, eq=False)
 class LearntCrowd:
     """Workers and tasks, learnt together.
@@ -326,7 +304,7 @@ class LearntCrowd:
     labels_per_task: Ints
     gold: Ints
     fit: CrowdFit
-    copying: tuple[CopyingPair, ...]
+    copying: tuple[Copying, ...]
     groups: tuple[tuple[str, ...], ...]
     pairs: int
     expected: ExpectedAccuracy
@@ -446,5 +424,4 @@ def beliefs_of(table: LabelTable, answers: Sequence[Any], channels: Mapping[str,
     said = np.array([number[folded(answer)] for answer in table.labels])[table.label]
     logp = np.tile(np.log(fit.share), (len(table.tasks), 1))
     np.add.at(logp, table.task, logs[who, :, said])
-    odds = np.exp(logp - logp.max(axis=1, keepdims=True))
-    return np.asarray(odds / odds.sum(axis=1, keepdims=True))
+    return np.asarray(softmax(logp, axis=1))

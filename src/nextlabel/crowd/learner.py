@@ -48,7 +48,7 @@ from nextlabel.crowd.fit import CrowdFit, CrowdLabels, fit_crowd
 from nextlabel.crowd.prior import CrowdPrior
 from nextlabel.errors import InputError
 from nextlabel.files.columns import cell_text
-from nextlabel.files.features import Features
+from nextlabel.files.features import Features, read_features
 from nextlabel.kernels.crowd_fit import stiffness
 
 #: Parts of the items of which each is foretold from the others, turns of learner and channels, steps of one climb, and
@@ -186,8 +186,33 @@ def _climb(design: Matrix, like: Any, ridge: float, start: Any, steps: int) -> A
     return found.x.reshape(d + 1, C).astype(np.float32) / curve
 
 
-def _says(design: Matrix, weights: Any) -> Floats:
-    return np.asarray(_softmax(design @ weights[:-1] + weights[-1]), dtype=np.float64)
+@dataclass(slots=True)
+class _Softmax:
+    """The learner that is built in: how it sees items, and its ridge weight."""
+
+    encoder: Encoder
+    ridge: float = RIDGE
+
+    def inputs(self, features: Features) -> Matrix:
+        """The design."""
+        numbers, texts = features.numbers.shape[1], len(features.texts)
+        if (numbers, texts) != (len(self.encoder.kept), len(self.encoder.words)):
+            raise InputError(
+                f"{features.name} has {numbers:,} numbers and {texts:,} texts per item; the learner was taught with "
+                f"{len(self.encoder.kept):,} and {len(self.encoder.words):,}.",
+                "Give the same columns.",
+            )
+        return self.encoder.encode(features)
+
+    def learn(self, design: Matrix, like: Floats, share: Floats, start: Any, steps: int) -> Any:
+        """The weights, from those of the turn before if there are any."""
+        if start is None:
+            start = np.vstack([np.zeros((design.shape[1], len(share))), np.log(share)]).astype(np.float32)
+        return _climb(design, like.astype(np.float32), self.ridge, start, steps)
+
+    def says(self, weights: Any, design: Matrix, n: int, answers: int) -> Floats:
+        """(n, C) chances."""
+        return np.asarray(_softmax(design @ weights[:-1] + weights[-1]), dtype=np.float64)
 
 
 # Chance, prior and what it is worth -----------------------------------------------------------------------------------
@@ -264,7 +289,7 @@ class ItemLearner:
     """
 
     answers: tuple[Any, ...]
-    encoder: Encoder | None
+    kind: _Softmax | _Own
     members: list[Any]
     share: Floats
     tempered: Tempered
@@ -273,27 +298,11 @@ class ItemLearner:
 
     def predict_proba(self, features: Any) -> Floats:
         """(n, C) probability of each answer for items in any of the forms that ``learn_crowd`` takes as features."""
-        from nextlabel.files.features import read_features
-
         read = read_features(features)
-        if self.encoder is None:
-            inputs = _inputs(read)
-            chance = sum(_answered(one, inputs, len(read), len(self.answers)) for one in self.members)
-        else:
-            design = self._design(read)
-            chance = sum(_says(design, one) for one in self.members)
+        inputs = self.kind.inputs(read)
+        chance = sum(self.kind.says(one, inputs, len(read), len(self.answers)) for one in self.members)
         prior = prior_of(np.asarray(chance) / len(self.members), self.share, self.tempered)
         return np.asarray(prior / prior.sum(axis=1, keepdims=True))
-
-    def _design(self, read: Features) -> Matrix:
-        assert self.encoder is not None
-        if (read.numbers.shape[1], len(read.texts)) != (len(self.encoder.kept), len(self.encoder.words)):
-            raise InputError(
-                f"{read.name} has {read.numbers.shape[1]:,} numbers and {len(read.texts):,} texts per item; the "
-                f"learner was taught with {len(self.encoder.kept):,} and {len(self.encoder.words):,}.",
-                "Give the same columns.",
-            )
-        return self.encoder.encode(read)
 
     def predict(self, features: Any) -> list[Any]:
         """The most probable answer for each item."""
@@ -303,63 +312,67 @@ class ItemLearner:
 # Learners of one's own ------------------------------------------------------------------------------------------------
 
 
-def _inputs(features: Features) -> Any:
-    """What a learner of one's own is given: numbers, a list of texts, both by item, or what the items came with."""
-    if features.inputs is not None:
-        return list(features.inputs)
-    if not features.texts:
-        return features.numbers
-    if len(features.texts) == 1 and not features.numbers.shape[1]:
-        return list(features.texts[0])
-    return [
-        {"numbers": features.numbers[k], "texts": [column[k] for column in features.texts]}
-        for k in range(len(features))
-    ]
+@dataclass(slots=True)
+class _Own:
+    """A learner of one's own; the arguments are those of ``_Softmax``."""
+
+    learner: Learner
+
+    def inputs(self, features: Features) -> Any:
+        """What it is given: numbers, a list of texts, both by item, or what the items came with."""
+        if features.inputs is not None:
+            return list(features.inputs)
+        if not features.texts:
+            return features.numbers
+        if len(features.texts) == 1 and not features.numbers.shape[1]:
+            return list(features.texts[0])
+        return [
+            {"numbers": features.numbers[k], "texts": [column[k] for column in features.texts]}
+            for k in range(len(features))
+        ]
+
+    def learn(self, inputs: Any, like: Floats, share: Floats, start: Any, steps: int) -> Any:
+        """A copy, fitted to soft targets (n, C) by weights where it takes them, else to the likeliest answers."""
+        fresh, target = deepcopy(self.learner), like * share / (like * share).sum(axis=1, keepdims=True)
+        try:
+            if "sample_weight" in inspect.signature(fresh.fit).parameters:
+                at, answer = np.nonzero(target > 0.02)
+                done = fresh.fit(_picked(inputs, at), answer, sample_weight=target[at, answer])  # type: ignore[call-arg]
+            else:
+                done = fresh.fit(inputs, target.argmax(axis=1))
+        except Exception as error:
+            raise InputError(
+                f"the learner could not be fitted: {type(error).__name__}: {str(error)[:200]}.",
+                "It needs fit(inputs, labels) and predict_proba(inputs), as scikit-learn's classifiers have them.",
+            ) from error
+        return fresh if done is None else done
+
+    def says(self, fitted: Any, inputs: Any, n: int, answers: int) -> Floats:
+        """(n, C) what a fitted learner says; an answer that it has not met is improbable."""
+        try:
+            if hasattr(fitted, "predict_proba"):
+                found = np.asarray(fitted.predict_proba(inputs), dtype=np.float64)
+                classes = np.asarray(getattr(fitted, "classes_", np.arange(answers)), dtype=np.int64)
+            else:
+                found, classes = np.eye(answers)[np.asarray(fitted.predict(inputs), dtype=np.int64)], np.arange(answers)
+        except Exception as error:
+            raise InputError(
+                f"the learner was fitted and cannot predict: {type(error).__name__}: {str(error)[:200]}.",
+                "It needs predict_proba(inputs) or predict(inputs), as scikit-learn's classifiers have them.",
+            ) from error
+        known = np.isin(classes, np.arange(answers)).all()
+        if found.shape != (n, len(classes)) or not known or not np.isfinite(found).all() or (found < 0).any():
+            raise InputError(
+                f"predict_proba returned an array of shape {found.shape} for {n:,} items and {len(classes)} answers.",
+                "Return a row of probabilities for each item, with a column for each of classes_.",
+            )
+        out = np.full((n, answers), LEAST)
+        out[:, classes] = np.maximum(found, LEAST)
+        return np.asarray(out / out.sum(axis=1, keepdims=True))
 
 
 def _picked(inputs: Any, rows: Ints) -> Any:
     return inputs[rows] if hasattr(inputs, "shape") else [inputs[k] for k in rows]
-
-
-def _fitted(learner: Learner, inputs: Any, target: Floats, rows: Ints) -> Any:
-    """A copy of the learner, fitted to soft targets (n, C) by weights where it takes them, else to the likeliest."""
-    fresh = deepcopy(learner)
-    try:
-        if "sample_weight" in inspect.signature(fresh.fit).parameters:
-            at, answer = np.nonzero(target > 0.02)
-            done = fresh.fit(_picked(inputs, rows[at]), answer, sample_weight=target[at, answer])  # type: ignore[call-arg]
-        else:
-            done = fresh.fit(_picked(inputs, rows), target.argmax(axis=1))
-    except Exception as error:
-        raise InputError(
-            f"the learner could not be fitted: {type(error).__name__}: {str(error)[:200]}.",
-            "It needs fit(inputs, labels) and predict_proba(inputs), as scikit-learn's classifiers have them.",
-        ) from error
-    return fresh if done is None else done
-
-
-def _answered(fitted: Any, inputs: Any, n: int, answers: int) -> Floats:
-    """(n, C) what a fitted learner says; an answer that it has not met is improbable."""
-    try:
-        if hasattr(fitted, "predict_proba"):
-            found = np.asarray(fitted.predict_proba(inputs), dtype=np.float64)
-            classes = np.asarray(getattr(fitted, "classes_", np.arange(answers)), dtype=np.int64)
-        else:
-            found, classes = np.eye(answers)[np.asarray(fitted.predict(inputs), dtype=np.int64)], np.arange(answers)
-    except Exception as error:
-        raise InputError(
-            f"the learner was fitted and cannot predict: {type(error).__name__}: {str(error)[:200]}.",
-            "It needs predict_proba(inputs) or predict(inputs), as scikit-learn's classifiers have them.",
-        ) from error
-    known = np.isin(classes, np.arange(answers)).all()
-    if found.shape != (n, len(classes)) or not known or not np.isfinite(found).all() or (found < 0).any():
-        raise InputError(
-            f"predict_proba returned an array of shape {found.shape} for {n:,} items and {len(classes)} answers.",
-            "Return a row of probabilities for each item, with a column for each of classes_.",
-        )
-    out = np.full((n, answers), LEAST)
-    out[:, classes] = np.maximum(found, LEAST)
-    return np.asarray(out / out.sum(axis=1, keepdims=True))
 
 
 # Learner and people together ------------------------------------------------------------------------------------------
@@ -370,84 +383,51 @@ def folds_of(tasks: Sequence[Any]) -> Ints:
     return np.array([crc32(cell_text(task).encode()) % FOLDS for task in tasks], dtype=np.int64)
 
 
-@dataclass(slots=True)
-class _Teacher:
-    """Cross-fits one kind of learner; ``fold`` and ``taught`` (n,) go by the rows of the features."""
+class _Told(NamedTuple):
+    """By rows of features: the likelihood of each item's labels, its fold, whether it teaches; shares of the truths."""
 
-    features: Features
+    like: Floats
     fold: Ints
-    taught: Bools
-    learner: Learner | None
-    encoder: Encoder | None = None
-    design: Matrix = None
-    ridge: float = RIDGE
-    members: list[Any] | None = None
+    teaches: Bools
+    share: Floats
 
-    def learn(self, like: Floats, share: Floats) -> Floats:
-        """(n, C) chances out of fold, given the likelihood of each item's labels."""
-        if self.learner is not None:
-            return self._own(like, share)
-        if self.encoder is None:
-            self._search(like, share)
-        chance, self.members = self._cross_fit(self.design, like, share, self.ridge, self.taught, self.members)
-        return chance
-
-    def _search(self, like: Floats, share: Floats) -> None:
-        """The encoding and the ridge weight under which the labels are most probable, from some of the items."""
-        some = self.taught.copy()
-        rows = np.flatnonzero(some)
-        some[rows[MOST_SEARCHED:]] = False
-        best = -np.inf
-        wide = self.features.numbers.shape[1] >= WIDE
-        for even, raw in ((False, False), (True, False), (True, True)) if wide else ((False, False),):
-            encoder = Encoder(even, raw).fit(self.features)
-            design = encoder.encode(self.features)
-            inside = np.flatnonzero(some)
-            part, fold = design[inside], self.fold[inside]
-            gain, ridge = self._gain(part, like[inside], share, fold, RIDGE), RIDGE
-            for step in (FACTOR, 1.0 / FACTOR):
-                while LEAST_RIDGE < ridge * step < MOST_RIDGE:
-                    other = self._gain(part, like[inside], share, fold, ridge * step)
-                    if other <= gain:
-                        break
-                    gain, ridge = other, ridge * step
-            if gain > best:
-                best, self.encoder, self.design, self.ridge = gain, encoder, design, ridge
-
-    def _gain(self, design: Matrix, like: Floats, share: Floats, fold: Ints, ridge: float) -> float:
-        chance, _ = self._cross_fit(design, like, share, ridge, np.ones(len(fold), dtype=np.bool_), None, fold)
-        return _temper(chance, share, like).gain
-
-    def _cross_fit(
-        self, design: Matrix, like: Floats, share: Floats, ridge: float, taught: Bools, warm: Any, fold: Any = None
-    ) -> tuple[Floats, list[Any]]:
-        fold = self.fold if fold is None else fold
-        chance = np.tile(share, (len(fold), 1))
-        start = np.zeros((design.shape[1] + 1, len(share)), dtype=np.float32)
-        start[-1] = np.log(share)
-        likely, members = like.astype(np.float32), []
-        steps = STEPS if len(fold) <= MOST_SEARCHED else FEWER_STEPS
+    def cross_fit(self, kind: _Softmax | _Own, inputs: Any, before: list[Any] | None) -> tuple[Floats, list[Any]]:
+        """(n, C) chances out of fold, and what was taught without each fold; ``before`` are those of the last turn."""
+        chance, members = np.tile(self.share, (len(self.fold), 1)), list[Any]()
+        steps = STEPS if len(self.fold) <= MOST_SEARCHED else FEWER_STEPS
         for part in range(FOLDS):
-            rows = np.flatnonzero(taught & (fold != part))
-            weights = _climb(design[rows], likely[rows], ridge, start if warm is None else warm[part], steps)
-            members.append(weights)
-            others = np.flatnonzero(fold == part)
-            chance[others] = _says(design[others], weights)
+            rows, others = np.flatnonzero(self.teaches & (self.fold != part)), np.flatnonzero(self.fold == part)
+            if len(rows):
+                start = None if before is None else before[len(members)]
+                members.append(kind.learn(_picked(inputs, rows), self.like[rows], self.share, start, steps))
+                if len(others):
+                    chance[others] = kind.says(members[-1], _picked(inputs, others), len(others), len(self.share))
         return chance, members
 
-    def _own(self, like: Floats, share: Floats) -> Floats:
-        assert self.learner is not None
-        inputs, target = _inputs(self.features), like * share
-        target = target / target.sum(axis=1, keepdims=True)
-        chance, self.members = np.tile(share, (len(self.fold), 1)), []
-        for part in range(FOLDS):
-            rows, others = np.flatnonzero(self.taught & (self.fold != part)), np.flatnonzero(self.fold == part)
-            if len(rows):
-                self.members.append(_fitted(self.learner, inputs, target[rows], rows))
-                if len(others):
-                    found = _answered(self.members[-1], _picked(inputs, others), len(others), len(share))
-                    chance[others] = found
-        return chance
+    def gain(self, kind: _Softmax, design: Matrix) -> float:
+        """By how many nats such a learner makes the labels more probable."""
+        return _temper(self.cross_fit(kind, design, None)[0], self.share, self.like).gain
+
+    def search(self, features: Features) -> _Softmax:
+        """The encoding and the ridge weight under which the labels are most probable, from some of the items."""
+        some = np.flatnonzero(self.teaches)[:MOST_SEARCHED]
+        told = _Told(self.like[some], self.fold[some], np.ones(len(some), dtype=np.bool_), self.share)
+        found, most = _Softmax(Encoder()), -np.inf
+        ways = ((False, False), (True, False), (True, True)) if features.numbers.shape[1] >= WIDE else ((False, False),)
+        for even, raw in ways:
+            kind = _Softmax(Encoder(even, raw).fit(features))
+            design = kind.inputs(features)[some]
+            best = told.gain(kind, design)
+            for step in (FACTOR, 1.0 / FACTOR):
+                while LEAST_RIDGE < kind.ridge * step < MOST_RIDGE:
+                    other = replace(kind, ridge=kind.ridge * step)
+                    gain = told.gain(other, design)
+                    if gain <= best:
+                        break
+                    best, kind = gain, other
+            if best > most:
+                found, most = kind, best
+        return found
 
 
 def learn_jointly(
@@ -470,25 +450,30 @@ def learn_jointly(
     judged = here[told[here] & (many[here] > 0) & (gold[here] < 0)]
     if len(judged) < 2 * FOLDS:
         return alone, nothing
-    teacher = _Teacher(features.kept(row[here]), folds_of([tasks[k] for k in here.tolist()]), told[here], learner)
+    seen, fold = features.kept(row[here]), folds_of([tasks[k] for k in here.tolist()])
+    kind: _Softmax | _Own | None = None if learner is None else _Own(learner)
+    inputs, members = None, None
     usual = modest_prior(labels, gold, CrowdPrior.default(C) if prior is None else prior)
     full, tempered = np.zeros((K, C)), None
     chance = np.full((K, C), np.nan)
     for _ in range(TURNS):
         like = _likelihood(fit, full, gold)
+        taught = _Told(like[here], fold, told[here], fit.share)
         with threadpool_limits(1):  # people ask meanwhile, and on a busy machine threads wait for each other
-            chance[here] = teacher.learn(like[here], fit.share)
+            kind = taught.search(seen) if kind is None else kind
+            inputs = kind.inputs(seen) if inputs is None else inputs
+            chance[here], members = taught.cross_fit(kind, inputs, members)
         tempered = _temper(chance[judged], fit.share, like[judged])
         if not tempered.says_something:
             return alone, replace(nothing, chance=chance)
         full = tilt_of(labels, fit, chance, tempered)
         fit = fit_crowd(labels, gold, usual, prior_offset=full)
-    assert tempered is not None and teacher.members is not None
+    assert tempered is not None and kind is not None and members is not None
     bits = tempered.gain / len(judged) / np.log(2.0)
     without = -float(np.log(like[judged] @ fit.share).mean())
     said = labels.answer == np.nan_to_num(chance)[labels.task].argmax(axis=1)
     right = float(said[np.isin(labels.task, judged)].mean())
-    found = ItemLearner(tuple(answers), teacher.encoder, teacher.members, fit.share, tempered, right)
+    found = ItemLearner(tuple(answers), kind, members, fit.share, tempered, right)
     prior_ = believed(chance, fit.share, tempered)
     return fit, Taught(alone, chance, prior_, full, bits, without, without - bits * float(np.log(2.0)), found)
 

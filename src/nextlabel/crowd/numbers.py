@@ -32,7 +32,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -40,7 +40,7 @@ import numpy as np
 
 from nextlabel.arrays import Bools, Floats, Ints
 from nextlabel.crowd.agreement import numbers_of
-from nextlabel.crowd.answers import Z95, Number, Rating, Scaled
+from nextlabel.crowd.answers import Z95, Number, Rating, Scaled, check_numbers
 from nextlabel.crowd.noise import weighted_median
 from nextlabel.crowd.skill import Estimate
 from nextlabel.errors import InputError
@@ -229,18 +229,13 @@ def learn_numbers(labels: LabelTable | str | os.PathLike[str] | Frame, answer: S
 
 
 def number_labels(table: LabelTable, answer: Scaled) -> NumberLabels:
-    """The labels of a table that names the workers, as numbers; a label without a worker is one more worker's."""
-    if table.worker is None:
-        raise InputError(
-            "the labels do not say who gave them.", "Give a column 'worker', or name it (--worker-column)."
-        )
+    """The labels of a table that names the workers, as numbers."""
+    worker, workers = table.givers()
     number = numbers_of(table.labels)[table.label]
-    answer.check(number)
+    check_numbers(answer, number)
     if number.min() == number.max():
         raise InputError(f"all of the {counted(len(number), 'label')} are {number[0]:g}.", "Give labels that differ.")
-    blank = table.worker < 0
-    worker = np.where(blank, len(table.workers) + np.cumsum(blank) - 1, table.worker)
-    return NumberLabels(table.task, worker, number, len(table.tasks), len(table.workers) + int(blank.sum()))
+    return NumberLabels(table.task, worker, number, len(table.tasks), workers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,11 +255,8 @@ class NumberWorker:
 
     def as_dict(self) -> dict[str, Any]:
         """As ``--json`` prints it."""
-        numbers = {"bias": self.bias, "spread": self.spread, "gain": self.gain.as_dict()}
-        return {
-            "worker": self.name, "labels": self.labels, **numbers, "reliability": self.reliability,
-            "flags": list(self.flags),
-        }  # fmt: skip
+        numbers = asdict(self)
+        return {"worker": numbers.pop("name"), **numbers}
 
 
 @dataclass(frozen=True, eq=False)

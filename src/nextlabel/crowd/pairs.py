@@ -232,23 +232,17 @@ def learn_pairs(labels: str | os.PathLike[str] | Frame) -> LearntPairs:
                 f"the comparisons have no column {missing[0]!r}; they have {listed(names)}.",
                 f"Give the columns {listed(COLUMNS)}.",
             )
-        for batch in table.batches([names.index(column) for column in COLUMNS]):
-            rows += zip(*([cell_text(cell).strip() for cell in column] for column in batch.columns), strict=True)
+        for _, *cells in table.rows([names.index(column) for column in COLUMNS]):
+            rows.append(tuple(cell_text(cell).strip() for cell in cells))
         read = table.report
     kept = [row for row in rows if all(row)]
     items = {name: n for n, name in enumerate(dict.fromkeys(name for row in kept for name in row[:2]))}
     workers = {name: n for n, name in enumerate(dict.fromkeys(row[2] for row in kept))}
     if not kept:
         raise InputError("there are no comparisons of two items.", "Give rows with first, second, worker and label.")
-    said = [_said(row) for row in kept]
-    columns = (
-        [items[row[0]] for row in kept],
-        [items[row[1]] for row in kept],
-        [workers[row[2]] for row in kept],
-        said,
-    )
-    first, second, worker, result = (np.asarray(column, dtype=np.int64) for column in columns)
-    data = Comparisons(first, second, worker, result, len(items), len(workers))
+    numbers = [(items[row[0]], items[row[1]], workers[row[2]], _said(row)) for row in kept]
+    first, second, worker, said = np.array(numbers, dtype=np.int64).T
+    data = Comparisons(first, second, worker, said, len(items), len(workers))
     return LearntPairs(tuple(items), tuple(workers), data, fit_pairs(data), (read,), len(rows) - len(kept))
 
 
@@ -313,7 +307,7 @@ class LearntPairs:
         """The workers, who compared most first: name, comparisons, and how often they say what they see."""
         many, skill = np.bincount(self.data.worker, minlength=self.data.workers), self.fit.skill
         for k in np.argsort(-many[: len(self.fit.posterior)], kind="stable"):
-            yield self.worker_names[k], int(many[k]), Estimate(*(float(one[k]) for one in skill))
+            yield self.worker_names[k], int(many[k]), skill.at(int(k))
 
     def discordant(self) -> float:
         """The share of all pairs that is expected to be in the wrong order, by the model's own word."""

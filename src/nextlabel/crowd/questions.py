@@ -48,7 +48,7 @@ import numpy as np
 from scipy.special import gammaln, softmax
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.crowd.agreement import Agreement, Level, measure
+from nextlabel.crowd.agreement import Agreement, measure
 from nextlabel.crowd.answers import SHOWN, Answer, AnswerName, Rating
 from nextlabel.errors import InputError
 from nextlabel.files.columns import cell_text
@@ -162,7 +162,6 @@ class Form(Answer):
 
     questions: tuple[Question, ...]
     name: ClassVar[AnswerName] = "multi"
-    level: ClassVar[Level] = "nominal"
     noun: ClassVar[str] = "several labels or questions"
     refuses: ClassVar[tuple[str, ...]] = ("prior", "features", "at_most_wrong")
 
@@ -185,7 +184,7 @@ class Form(Answer):
                     f"Call it otherwise: {BETWEEN!r} stands between labels, and {NONE!r} for none of them.",
                 )
             seen[one.name] = one
-        if int(np.prod([float(r) for r in self._radix])) > MOST_CODES:
+        if np.prod(self._sizes[1].astype(np.float64)) > MOST_CODES:
             raise InputError("the form has too many questions for one label.", "Ask at most 50 labels in all.")
 
     @classmethod
@@ -202,22 +201,33 @@ class Form(Answer):
     @cached_property
     def parts(self) -> tuple[Part, ...]:
         """The parts, question by question."""
-        found, option, options = list[Part](), 0, dict[tuple[str, str], int]()
-        for number, one in enumerate(self.questions):
-            needs = -1 if one.only_if is None else options[one.only_if]
-            for label in range(len(one.labels)):
-                options[one.name, one.labels[label]] = option
-                if one.kind == "multi":
-                    found.append(Part(number, label, 2, option, needs))
-                elif label == 0:
-                    found.append(Part(number, -1, len(one.labels), option, needs))
-                option += 1
+        found = list[Part]()
+        for option, (question, label) in enumerate(self._labels):
+            one = self.questions[question]
+            needs = -1 if one.only_if is None else self.option_of(*one.only_if)
+            if one.kind == "multi":
+                found.append(Part(question, label, 2, option, needs))
+            elif label == 0:
+                found.append(Part(question, -1, len(one.labels), option, needs))
         return tuple(found)
 
     @cached_property
     def options(self) -> tuple[str, ...]:
         """Names of the options: labels, after the question's name if there are several."""
         return tuple(f"{one.name}: {name}" if one.name else name for one in self.questions for name in one.labels)
+
+    @cached_property
+    def _labels(self) -> tuple[tuple[int, int], ...]:
+        """Question and label of each option."""
+        return tuple((q, label) for q, one in enumerate(self.questions) for label in range(len(one.labels)))
+
+    @cached_property
+    def _said(self) -> tuple[Ints, Ints]:
+        """Part and answer of each option: of a label of which any may be true answer 1."""
+        first, multi = np.array([(part.option, part.label >= 0) for part in self.parts]).T
+        option = np.arange(len(self.options))
+        part = np.searchsorted(first, option, side="right") - 1
+        return part, option - first[part] + multi[part]
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -237,15 +247,13 @@ class Form(Answer):
     @property
     def answers(self) -> int:
         """C, the most answers of a part."""
-        return max(part.answers for part in self.parts)
+        return int(self._sizes[0].max())
 
     @cached_property
-    def _radix(self) -> tuple[int, ...]:
-        return tuple(part.answers + (part.needs >= 0) for part in self.parts)
-
-    @cached_property
-    def _places(self) -> Ints:
-        return np.concatenate([[1], np.cumprod(np.array(self._radix[:-1], dtype=np.int64))])
+    def _sizes(self) -> tuple[Ints, Ints, Ints]:
+        """Of each part: how many answers, how many digits of a code, and what a digit counts."""
+        answers, optional = np.array([(part.answers, part.needs >= 0) for part in self.parts]).T
+        return answers, answers + optional, np.cumprod([1, *(answers + optional)[:-1]])
 
     def columns(self, question: int) -> list[int]:
         """The parts of a question."""
@@ -289,11 +297,10 @@ class Form(Answer):
 
     def sent(self, text: str) -> int:
         """The code of the options that a form sends, by their places; what is not asked then is left out."""
-        places = [int(one) for one in text.split(",") if one.isdecimal() and len(one) < 4]
-        chosen, first = list[frozenset[int] | None](), 0
-        for one in self.questions:
-            labels = frozenset(place - first for place in places if first <= place < first + len(one.labels))
-            first += len(one.labels)
+        places = {int(one) for one in text.split(",") if one.isdecimal() and len(one) < 4}
+        chosen = list[frozenset[int] | None]()
+        for number, one in enumerate(self.questions):
+            labels = frozenset(x for place, (q, x) in enumerate(self._labels) if q == number and place in places)
             given = one.kind == "multi" or len(labels) == 1
             chosen.append(labels if given and self._asks(one, chosen) else None)
         return self._checked(chosen)
@@ -311,12 +318,12 @@ class Form(Answer):
     def _asks(self, one: Question, chosen: Sequence[frozenset[int] | None]) -> bool:
         if one.only_if is None:
             return True
-        place = next(k for k, other in enumerate(self.questions) if other.name == one.only_if[0])
-        return self.questions[place].labels.index(one.only_if[1]) in (chosen[place] or ())
+        question, label = self._labels[self.option_of(*one.only_if)]
+        return label in (chosen[question] or ())
 
     def _code(self, chosen: Sequence[frozenset[int] | None]) -> int:
         code = 0
-        for part, place in zip(self.parts, self._places.tolist(), strict=True):
+        for part, place in zip(self.parts, self._sizes[2].tolist(), strict=True):
             labels = chosen[part.question]
             digit = part.answers if labels is None else int(part.label in labels) if part.label >= 0 else min(labels)
             code += digit * place
@@ -324,8 +331,8 @@ class Form(Answer):
 
     def digits(self, codes: Any) -> Ints:
         """(n, parts) the answers of codes, -1 for a part that was not asked."""
-        radix, answers = np.array(self._radix), np.array([part.answers for part in self.parts])
-        found = np.asarray(codes, dtype=np.int64)[..., None] // self._places % radix
+        answers, radix, places = self._sizes
+        found = np.asarray(codes, dtype=np.int64)[..., None] // places % radix
         return np.where(found == answers, -1, found)
 
     def labels_of(self, code: int) -> dict[str, list[str]]:
@@ -348,14 +355,8 @@ class Form(Answer):
 
     def options_of(self, codes: Any) -> Floats:
         """(n, options) 1 where an option was chosen."""
-        digits = self.digits(codes)
-        out = np.zeros((*digits.shape[:-1], len(self.options)))
-        for k, part in enumerate(self.parts):
-            if part.label >= 0:
-                out[..., part.option] = digits[..., k] == 1
-            else:
-                out[..., part.option : part.option + part.answers] = digits[..., k, None] == np.arange(part.answers)
-        return out
+        part, answer = self._said
+        return np.asarray(self.digits(codes)[..., part] == answer, dtype=np.float64)
 
     # Parts as items of their own
 
@@ -364,59 +365,37 @@ class Form(Answer):
         """The number of answers that most parts have; only these are judged together."""
         return Counter(part.answers for part in self.parts).most_common(1)[0][0]
 
-    def spread(self, labels: FormLabels) -> tuple[Ints, Ints, Ints]:
-        """Item (counted by parts), worker and answer of each part that was asked and has so many answers."""
-        usual = np.array([part.answers == self.usual_answers for part in self.parts])
-        row, part = np.nonzero((labels.said >= 0) & usual)
-        return labels.task[row] * len(self.parts) + part, labels.worker[row], labels.said[row, part]
-
-    def spread_one(self, task: int, code: int) -> list[tuple[int, int]]:
-        """The same of one answer: items and answers."""
-        one = FormLabels(np.array([task]), np.array([0]), np.array([code]), self.digits([code]), task + 1, 1)
-        item, _, answer = self.spread(one)
-        return list(zip(item.tolist(), answer.tolist(), strict=True))
+    def spread(self, task: Any, codes: Any) -> tuple[Ints, Ints, Ints]:
+        """Item (counted by parts), row and answer of each part that was asked and has so many answers."""
+        said = self.digits(codes)
+        row, part = np.nonzero((said >= 0) & (self._sizes[0] == self.usual_answers))
+        return np.asarray(task, dtype=np.int64)[row] * len(self.parts) + part, row, said[row, part]
 
     # Beliefs
 
     def flat(self, belief: Floats) -> Floats:
         """(K, options) the probability of each option, from beliefs (K, parts, C)."""
-        columns = [
-            belief[:, k, 1:2] if part.label >= 0 else belief[:, k, : part.answers] for k, part in enumerate(self.parts)
-        ]
-        return np.concatenate(columns, axis=1)
+        return np.asarray(belief[:, *self._said])
 
     def _read(self, chances: Floats) -> tuple[Ints, Floats]:
         """(K, parts) the answers that are read out, -1 where a part is not asked, and the probability of each."""
-        best, sure = list[Ints](), list[Floats]()
-        chances = chances[:, : len(self.options)]
-        taken = np.zeros(chances.shape, dtype=np.bool_)
-        for part in self.parts:
-            own, rating = chances[:, part.option : part.option + max(part.answers, 1)], None
-            if part.label >= 0:
-                yes = chances[:, part.option]
-                answer = (yes > 0.5).astype(np.int64)
-                chance = np.where(answer == 1, yes, 1.0 - yes)
-                taken[:, part.option] = answer == 1
-            else:
-                rating = self.questions[part.question].rating
-                answer = own.argmax(axis=1) if rating is None else rating.best(own)
-                chance = np.take_along_axis(own, answer[:, None], axis=1)[:, 0]
-                taken[np.arange(len(own)), part.option + answer] = True
-            asked = taken[:, part.needs] if part.needs >= 0 else np.ones(len(own), dtype=np.bool_)
-            if part.needs >= 0:
-                taken[:, part.option : part.option + (1 if part.label >= 0 else part.answers)] &= asked[:, None]
-            best.append(np.where(asked, answer, -1))
-            sure.append(chance)
-        return np.stack(best, axis=1), np.stack(sure, axis=1)
+        belief, (part_of, answer_of) = np.zeros((len(chances), len(self.parts), self.answers)), self._said
+        belief[:, part_of, answer_of] = chances[:, : len(self.options)]
+        multi = [k for k, part in enumerate(self.parts) if part.label >= 0]
+        belief[:, multi, 0] = 1.0 - belief[:, multi, 1]
+        best = belief.argmax(axis=2)
+        for k, part in enumerate(self.parts):
+            rating = self.questions[part.question].rating
+            if rating is not None:
+                best[:, k] = rating.best(belief[:, k, : part.answers])
+            if part.needs >= 0:  # what is needed is of an earlier question, which is always asked
+                best[best[:, part_of[part.needs]] != answer_of[part.needs], k] = -1
+        return best, np.take_along_axis(belief, best[:, :, None], axis=2)[:, :, 0]
 
     def known(self, number: int) -> Floats:
         """(width,) the belief of an answer that is known."""
         chosen = self.options_of(number)
         return np.concatenate([chosen, np.zeros_like(chosen)])
-
-    def probabilities(self, belief: Floats) -> dict[str, float]:
-        """The probability of each option; of a question that is not always asked, if it is asked."""
-        return dict(zip(self.options, belief.tolist(), strict=False))
 
     def counts(self, belief: Floats, counted: Sequence[int]) -> dict[str, int]:
         """How many labels chose each option."""
@@ -428,9 +407,8 @@ class Form(Answer):
 
     def best(self, beliefs: Floats) -> Ints:
         """(K,) the codes that are read out."""
-        best = self._read(beliefs)[0]
-        digits = np.where(best < 0, np.array([part.answers for part in self.parts]), best)
-        return np.asarray(digits @ self._places, dtype=np.int64)
+        best, (answers, _, places) = self._read(beliefs)[0], self._sizes
+        return np.asarray(np.where(best < 0, answers, best) @ places, dtype=np.int64)
 
     def shares_right(self, first: Ints, second: Ints) -> Floats:
         """(n,) the share of the parts that agree."""
@@ -633,16 +611,11 @@ def learn_labels(
     'none'
     """
     table = as_label_table(labels)
-    if table.worker is None or not table.workers:
-        raise InputError("the labels do not say who gave them.", "Give a column of workers.")
+    worker, workers = table.givers()
     known = {} if gold is None else gold
     form = form_of([*table.labels, *known.values()])
     codes = np.array([form.number_of(cell_text(one)) for one in table.labels], dtype=np.int64)[table.label]
-    blank = table.worker < 0
-    worker = np.where(blank, len(table.workers) + np.cumsum(blank) - 1, table.worker)
-    data = FormLabels(
-        table.task, worker, codes, form.digits(codes), len(table.tasks), len(table.workers) + int(blank.sum())
-    )
+    data = FormLabels(table.task, worker, codes, form.digits(codes), len(table.tasks), workers)
     truth = np.array([form.number_of(known[cell_text(t)]) if cell_text(t) in known else -1 for t in table.tasks])
     alike = form_agreement(form, data, table.tasks, tuple(range(data.workers)))
     return LearntLabels(form, table.tasks, table.workers, data, truth, fit_form(form, data, truth), alike)

@@ -46,8 +46,8 @@ neither at chance nor against the grain, whatever others say.
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -55,6 +55,7 @@ from scipy.special import betaincinv, xlogy
 
 from nextlabel.arrays import Bools, Floats
 from nextlabel.crowd.controls import NEAR, Controls
+from nextlabel.crowd.copying import Copying
 from nextlabel.crowd.fit import CrowdFit, CrowdLabels
 
 #: Two-sided level of every interval of a worker.
@@ -93,6 +94,10 @@ class Intervals(NamedTuple):
     low: Floats
     high: Floats
 
+    def at(self, place: int | tuple[int, ...]) -> Estimate:
+        """The one at a place."""
+        return Estimate(*(float(part[place]) for part in self))
+
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
@@ -104,7 +109,7 @@ class Estimate:
 
     def as_dict(self) -> dict[str, float]:
         """As ``--json`` prints it."""
-        return {"mean": self.mean, "low": self.low, "high": self.high}
+        return asdict(self)
 
     def __format__(self, spec: str) -> str:
         return f"{format(self.mean, spec)} [{format(self.low, spec)}, {format(self.high, spec)}]"
@@ -112,12 +117,10 @@ class Estimate:
 
 def channel_variance(labels: CrowdLabels, fit: CrowdFit) -> Floats:
     """(W, C, C) posterior variance of every channel."""
-    C, m = labels.answers, fit.channels
+    m = fit.channels
     strength = (fit.prior.pseudo + fit.counts).sum(axis=2, keepdims=True)
     p = fit.beliefs[labels.task]
-    by_answer = np.zeros((labels.workers, C, C))
-    for c in range(C):
-        by_answer[:, c] = _summed(labels, p[:, c] * (1.0 - p[:, c]))
+    by_answer = _summed(labels, p * (1.0 - p))
     others = by_answer.sum(axis=2, keepdims=True) - by_answer
     known = COIN_DOUBT * m * (1.0 - m) / (strength + 1.0)
     return _with_missing(known, (by_answer * (1.0 - m) ** 2 + others * m**2) / strength**2)
@@ -130,14 +133,14 @@ def _accuracy_variance(labels: CrowdLabels, fit: CrowdFit, weights: Floats, m: F
     p = fit.beliefs[labels.task]
     doubt = (p * g**2).sum(axis=1) - (p * g).sum(axis=1) ** 2
     known = COIN_DOUBT * (m * (1.0 - m) / (strength + 1.0) * weights**2).sum(axis=1)
-    return _with_missing(known, _summed(labels, doubt).sum(axis=1))
+    return _with_missing(known, np.bincount(labels.worker, doubt, labels.workers).astype(np.float64))
 
 
 def _summed(labels: CrowdLabels, values: Floats) -> Floats:
-    """(W, C) sums of a number of each label, by worker and answer."""
-    C = labels.answers
-    found = np.bincount(labels.worker * C + labels.answer, values, labels.workers * C)
-    return found.astype(np.float64).reshape(labels.workers, C)
+    """(W, C, C) sums of the numbers (n, C) of each label and truth, by worker, truth and answer."""
+    C, place = labels.answers, labels.worker * labels.answers + labels.answer
+    sums = [np.bincount(place, column, labels.workers * C).reshape(labels.workers, C) for column in values.T]
+    return np.stack(sums, axis=1).astype(np.float64)
 
 
 def _with_missing(known: Floats, unknown: Floats) -> Floats:
@@ -157,11 +160,8 @@ def intervals(mean: Floats, variance: Floats) -> Intervals:
 
 def accuracies(labels: CrowdLabels, fit: CrowdFit) -> tuple[Intervals, Intervals]:
     """Accuracy on tasks like theirs, and on tasks with all truths equally frequent (the balanced accuracy)."""
-    given, right = np.zeros((labels.workers, labels.answers)), np.zeros((labels.workers, labels.answers))
-    for c in range(labels.answers):  # labels on hard tasks count in full: they are labels too
-        p = fit.beliefs[labels.task, c]
-        given[:, c] = np.bincount(labels.worker, p, labels.workers)
-        right[:, c] = np.bincount(labels.worker, p * (labels.answer == c), labels.workers)
+    counts = _summed(labels, fit.beliefs[labels.task])  # labels on hard tasks count in full: they are labels too
+    given, right = counts.sum(axis=2), np.diagonal(counts, axis1=1, axis2=2)
     held = np.minimum(fit.prior.pseudo.sum(axis=1), CHANNEL_LABELS)
     strength = given + held
     m = (right + held * np.diagonal(fit.channels, axis1=1, axis2=2)) / strength
@@ -194,23 +194,16 @@ def worth(fit: CrowdFit) -> Floats:
     return np.where(out > 1e-12, out, 0.0)
 
 
-def skill_flags(answers: int, balanced: Intervals) -> tuple[Bools, Bools]:
-    """Who is at chance, and who answers against the grain."""
-    chance = 1.0 / answers
-    against = balanced.high < chance
-    little = chance + (LITTLE * (1.0 - chance) if answers > 2 else 0.0)
-    at_chance = ~against & (balanced.low <= little) & (balanced.high < chance + NEAR * (1.0 - chance))
-    return at_chance, against
-
-
 def flags_by_worker(
-    labels: CrowdLabels, fit: CrowdFit, balanced: Intervals, copiers: Collection[int], controls: Controls
+    labels: CrowdLabels, fit: CrowdFit, balanced: Intervals, copying: Sequence[Copying], controls: Controls
 ) -> list[tuple[str, ...]]:
     """What stands out about each worker."""
-    somebody = np.bincount(labels.worker, minlength=labels.workers) >= NOBODY
-    free = somebody & ~controls.passes
-    at_chance, against = (flag & free for flag in skill_flags(labels.answers, balanced))
-    same = always_same(labels, fit)
+    free = (np.bincount(labels.worker, minlength=labels.workers) >= NOBODY) & ~controls.passes
+    chance = 1.0 / labels.answers
+    little = chance + (LITTLE * (1.0 - chance) if labels.answers > 2 else 0.0)
+    against = free & (balanced.high < chance)
+    at_chance = free & ~against & (balanced.low <= little) & (balanced.high < chance + NEAR * (1.0 - chance))
+    same, copiers = always_same(labels, fit), {j for pair in copying for j in pair.workers}
     out = []
     for j in range(labels.workers):
         said = (

@@ -24,7 +24,7 @@ import gc
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from shlex import quote
 from typing import Any
@@ -111,6 +111,13 @@ class LabelColumns:
     def __len__(self) -> int:
         return len(self.task.codes)
 
+    def kept(self, rows: Ints) -> LabelColumns:
+        """The rows of all columns."""
+        columns = {one.name: getattr(self, one.name) for one in fields(self)}
+        some: dict[str, Any] = {name: x[rows] for name, x in columns.items() if isinstance(x, np.ndarray)}
+        some |= {name: x.kept(rows) for name, x in columns.items() if isinstance(x, CodedColumn)}
+        return replace(self, **some)
+
 
 class _Codes(dict[Any, int]):
     """Cell to code, filled as cells are met."""
@@ -149,26 +156,22 @@ def cell_name(cell: Any) -> Any:
 
 def find_columns(table: Table, roles: Mapping[str, str]) -> dict[str, int]:
     """Where the column of each role is; one that may be missing is left out where it is."""
-    header, name = table.columns, table.report.name
-    plain = [plain_name(column) for column in header]
-    at = {}
+    header, at = table.columns, dict[str, int]()
     for role, wanted in roles.items():
         usual = USUAL.get(role, ())
         others = usual[1:] if usual and wanted == usual[0] else ()
-        if header.count(wanted) == 1:
-            at[role] = header.index(wanted)
-            continue
-        known = next((other for other in (wanted, *others) if plain_name(other) in plain), None)
+        exact = header.count(wanted) == 1
+        known = wanted if exact else known_name(header, (wanted, *others))
         if known is None and others and role in OPTIONAL:
             continue
-        if known is None or plain.count(plain_name(known)) > 1:
+        if known is None or (not exact and [*map(plain_name, header)].count(plain_name(known)) > 1):
             there, word = "no column" if known is None else "more than one column", role.removesuffix("_at")
             flag = f"Name the one that holds the {word} with --{word}-column."  # results have no flag for probabilities
             raise FileFormatError(
-                f"{name} has {there} {known or wanted!r}; it has the columns {listed(header)}.",
+                f"{table.report.name} has {there} {known or wanted!r}; it has the columns {listed(header)}.",
                 "Give the probability of each label in a column 'probability'." if wanted == "probability" else flag,
             )
-        at[role] = plain.index(plain_name(known))
+        at[role] = header.index(known)
     table.report.columns = {role: header[k] for role, k in at.items()}
     return at
 
@@ -196,27 +199,24 @@ def read_label_columns(table: Table, roles: Mapping[str, str]) -> LabelColumns:
                     ) from None
     if table.report.rows == 0:
         raise FileFormatError(f"{table.report.name} has a header and no rows.", "Give one label per row.")
-    columns = {role: CodedColumn(np.concatenate(parts[role]), tuple(codes[role].names)) for role in codes}
-    for role, column in columns.items():
-        _refuse_line_breaks(table, table.columns[at[role]], column.names)
-    read: dict[str, Floats] = {}
+    found: dict[str, Any] = {}
+    for role, code in codes.items():
+        found[role] = CodedColumn(np.concatenate(parts[role]), tuple(code.names))
+        long = next((name for name in code.names if isinstance(name, str) and "\n" in name), None)
+        if long is not None:
+            raise FileFormatError(
+                f"a cell of column {table.columns[at[role]]!r} of {table.report.name} runs over several lines, from "
+                f"{long.splitlines()[0][:40]!r} on.",
+                "Close its quotation mark.",
+            )
     unread = ""
     for role, cells in times.items():
         try:
-            read[role] = seconds(table.report.name, table.columns[at[role]], cells)
+            found[role] = seconds(table.report.name, table.columns[at[role]], cells)
         except FileFormatError as error:
             unread = unread or error.message
             del table.report.columns[role]
-    return LabelColumns(
-        table.report,
-        columns["task"],
-        columns["label"],
-        columns.get("worker"),
-        read.get("assigned_at"),
-        read.get("submitted_at"),
-        columns.get("batch"),
-        times_unread=unread,
-    )
+    return LabelColumns(table.report, **found, times_unread=unread)
 
 
 @contextmanager
@@ -236,14 +236,10 @@ def plain_name(name: str) -> str:
     return "".join(character for character in name.casefold() if character.isalnum())
 
 
-def _refuse_line_breaks(table: Table, column: str, names: Sequence[Any]) -> None:
-    long = next((name for name in names if isinstance(name, str) and "\n" in name), None)
-    if long is not None:
-        raise FileFormatError(
-            f"a cell of column {column!r} of {table.report.name} runs over several lines, from "
-            f"{long.splitlines()[0][:40]!r} on.",
-            "Close its quotation mark.",
-        )
+def known_name(names: Sequence[str], wanted: Iterable[str]) -> str | None:
+    """The first of the names that are wanted which is there, however it is spelt."""
+    plain = {plain_name(name): name for name in reversed(names)}
+    return next((plain[plain_name(one)] for one in wanted if plain_name(one) in plain), None)
 
 
 def without_zeros(name: Any) -> Any:

@@ -22,6 +22,7 @@ import os
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,8 +33,8 @@ from numpy.typing import NDArray
 from nextlabel.arrays import Ints
 from nextlabel.errors import FileFormatError, InputError
 from nextlabel.files.columns import cell_text, find_columns
-from nextlabel.files.tables import NamedColumns, open_table
-from nextlabel.prose import counted, listed
+from nextlabel.files.tables import NamedColumns, open_stream, open_table
+from nextlabel.prose import counted, is_text, listed
 
 #: Characters of a text that are read, numbers of an item, and items that a message names.
 LONGEST, MOST_NUMBERS, SHOWN = 20_000, 20_000, 3
@@ -111,8 +112,10 @@ class Features:
 
 def _columns(features: Features) -> str:
     numbers, texts = features.numbers.shape[1], len(features.texts)
-    parts = [counted(numbers, "number")] if numbers or not texts else []
-    return " and ".join([*parts, *([counted(texts, "text")] if texts else [])])
+    return (
+        " and ".join(counted(many, what) for many, what in ((numbers, "number"), (texts, "text")) if many)
+        or "0 numbers"
+    )
 
 
 def read_features(source: Any, tasks: Sequence[Any] = (), *, task: str = "task") -> Features:
@@ -191,16 +194,13 @@ def _numbers(cells: Sequence[Any], title: str, file: str) -> Numbers | None:
             return np.array([none if cell is None else cell for cell in cells], dtype=np.float32)
         except (TypeError, ValueError):
             raise FileFormatError(f"column {title!r} of {file} has a vector that is not of numbers.", "") from None
-    try:
+    with suppress(TypeError, ValueError):
         return np.array(cells, dtype=np.float64).astype(np.float32)[:, None]
-    except (TypeError, ValueError):
-        pass
     words = [cell_text(cell) for cell in cells]
-    try:
+    with suppress(ValueError):
         found = [np.nan if word.casefold() in MISSING else float(word.replace(",", ".")) for word in words]
-    except ValueError:
-        return None
-    return np.array(found, dtype=np.float32)[:, None]
+        return np.array(found, dtype=np.float32)[:, None]
+    return None
 
 
 def check_features(features: Features) -> Features:
@@ -228,7 +228,7 @@ def check_features(features: Features) -> Features:
     for column in features.texts:
         if len(column) != len(tasks):
             raise FileFormatError(f"{name} has a column of {len(column):,} texts.", "Give one text per item.")
-        row = next((k for k, text in enumerate(column) if "\x00" in text or not _is_unicode(text)), -1)
+        row = next((k for k, text in enumerate(column) if not is_text(text)), -1)
         if row >= 0:
             raise FileFormatError(
                 f"the text of task {tasks[row][:60]!r} in {name} has a NUL or half a character.",
@@ -237,35 +237,18 @@ def check_features(features: Features) -> Features:
     return features
 
 
-def _is_unicode(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 def _arrays(path: Path) -> Features:
-    if path.suffix.lower() == ".npz":
-        with _opened(path) as file:
+    with open_stream(path) as file:
+        if path.suffix.lower() == ".npz":
             return _packed(file, str(path))
-    names = path.with_suffix(".txt")
+        names, found = path.with_suffix(".txt"), _loaded(file, str(path))
     if not names.exists():
         raise FileFormatError(
             f"{path} does not say whose its rows are.",
             f"Write the items' names, one per line, to {names}, or give a table with a column 'task'.",
         )
-    with _opened(path) as file:
-        found = _loaded(file, str(path))
     tasks = [cell_text(line) for line in names.read_text(encoding="utf-8").splitlines() if line.strip()]
     return _of_array(found, tasks, str(path))
-
-
-def _opened(path: Path) -> Any:
-    try:
-        return path.open("rb")
-    except OSError as error:
-        raise FileFormatError(f"{path} cannot be read: {error.strerror or error}.", "Check the path.") from error
 
 
 def _loaded(file: Any, name: str) -> Any:

@@ -19,7 +19,7 @@ Predictions and drafts are passed over. Cost: the whole file is held in memory, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -44,18 +44,18 @@ def is_export(values: Sequence[Any], path: str) -> bool:
 
 
 def read_export(
-    entries: Sequence[Any], path: str, task: str | None, question: str | None, positive: Any, *, gold: bool
+    entries: Sequence[Any], path: str, roles: Mapping[str, str], positive: Any, *, gold: bool
 ) -> LabelColumns:
-    """Labels of an export, or with ``gold`` those that are marked as ground truth."""
-    rows = [
-        (_task_name(path, entry, task), annotation) for entry in entries for annotation in _annotations(path, entry)
-    ]
+    """The columns that have a role, of an export's labels or with ``gold`` of those marked as ground truth."""
+    field, question = (None if roles[role] == role else roles[role] for role in ("task", "label"))
+    rows = [(_task_name(path, entry, field), one) for entry in entries for one in _annotations(path, entry)]
     marks = sum(1 for _, annotation in rows if annotation.get("ground_truth"))
     rows = [row for row in rows if bool(row[1].get("ground_truth")) == gold]
     if not rows:
         kind = "annotation that is marked as ground truth" if gold else "annotation of a worker"
         raise FileFormatError(f"{path} has no {kind}.", "Annotate at least one task, or give another file.")
     asked = _question(path, [annotation for _, annotation in rows], question)
+    workers = [_worker(annotation) for _, annotation in rows] if "worker" in roles else []
     created = [annotation.get("created_at") or annotation.get("updated_at") for _, annotation in rows]
     submitted = seconds(path, "created_at", [str(moment) if moment else None for moment in created])
     took = np.array([_number(annotation.get("lead_time")) for _, annotation in rows])
@@ -64,9 +64,9 @@ def read_export(
         report=TableSummary(path, "Label Studio export", rows=len(rows), columns={"label": asked}),
         task=CodedColumn.of(name for name, _ in rows),
         label=CodedColumn.of(_label(path, annotation, asked, positive) for _, annotation in rows),
-        worker=_workers([annotation for _, annotation in rows]),
-        assigned_at=assigned if np.isfinite(assigned).any() else None,
-        submitted_at=submitted if np.isfinite(submitted).any() else None,
+        worker=CodedColumn.of(workers) if any(map(cell_text, workers)) else None,
+        assigned_at=assigned if "assigned_at" in roles and np.isfinite(assigned).any() else None,
+        submitted_at=submitted if "submitted_at" in roles and np.isfinite(submitted).any() else None,
         gold_marks=0 if gold else marks,
     )
 
@@ -101,32 +101,25 @@ def _results(annotation: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _question(path: str, annotations: list[dict[str, Any]], wanted: str | None) -> str:
     """The ``from_name`` whose answers are the labels."""
-    asked: dict[str, None] = {}
-    kinds: dict[str, None] = {}
-    for annotation in annotations:
-        for one in _results(annotation):
-            kinds[str(one.get("type"))] = None
-            if one.get("type") in KINDS:
-                asked[str(one.get("from_name"))] = None
-    names = list(asked)
-    if wanted is not None and wanted in asked:
-        return wanted
+    results = [one for annotation in annotations for one in _results(annotation)]
+    names = list(dict.fromkeys(str(one.get("from_name")) for one in results if one.get("type") in KINDS))
     if not names:
-        there = f"results of the kind {listed(list(kinds))}" if kinds else "no results"
+        kinds = list(dict.fromkeys(str(one.get("type")) for one in results))
+        there = f"results of the kind {listed(kinds)}" if kinds else "no results"
         raise FileFormatError(
             f"{path} has {there}, none of which is a label.",
             "Export a project with a Choices, Rating, Number, Taxonomy or Pairwise tag.",
         )
-    if wanted is not None:
+    if wanted is not None and wanted not in names:
         raise FileFormatError(
             f"{path} has no question {wanted!r}; it asks {listed(names)}.", "Name one of them with --label-column."
         )
-    if len(names) > 1 and "label" not in asked:
+    if wanted is None and len(names) > 1 and "label" not in names:
         raise FileFormatError(
             f"{path} asks more than one question: {listed(names)}.",
             f"Name the one whose answers are the labels, e.g. --label-column {names[0]}.",
         )
-    return names[0] if len(names) == 1 else "label"
+    return wanted or (names[0] if len(names) == 1 else "label")
 
 
 def _entry(path: str, chosen: Any) -> Any:
@@ -163,14 +156,11 @@ def _label(path: str, annotation: dict[str, Any], asked: str, positive: Any) -> 
     return different[0] if different else None
 
 
-def _workers(annotations: list[dict[str, Any]]) -> CodedColumn | None:
-    names = []
-    for annotation in annotations:
-        by = annotation.get("completed_by")
-        if isinstance(by, dict):
-            by = by.get("id") if by.get("id") is not None else by.get("email")
-        names.append(by)
-    return CodedColumn.of(names) if any(map(cell_text, names)) else None
+def _worker(annotation: dict[str, Any]) -> Any:
+    by = annotation.get("completed_by")
+    if isinstance(by, dict):
+        return by.get("id") if by.get("id") is not None else by.get("email")
+    return by
 
 
 def _number(value: Any) -> float:

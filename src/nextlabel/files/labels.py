@@ -31,9 +31,9 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -47,12 +47,13 @@ from nextlabel.files.columns import (
     code_labels,
     find_columns,
     fold_spellings,
+    folded,
     probability,
     read_label_columns,
 )
 from nextlabel.files.label_studio import is_export, read_export
 from nextlabel.files.tables import Frame, JsonTable, TableSummary, open_table
-from nextlabel.prose import counted, listed
+from nextlabel.prose import counted, listed, tallied
 
 Duplicates = Literal["first", "keep"]
 
@@ -88,13 +89,6 @@ def read_labels(
     roles = {"task": task, "label": label, "worker": worker, "assigned_at": assigned_at, "submitted_at": submitted_at}
     roles |= {"batch": batch}
     found = read_columns(source, {role: name for role, name in roles.items() if name is not None}, positive)
-    found = replace(
-        found,
-        worker=None if worker is None else found.worker,
-        assigned_at=None if assigned_at is None else found.assigned_at,
-        submitted_at=None if submitted_at is None else found.submitted_at,
-        batch=None if batch is None else found.batch,
-    )
     return _table(found, positive, duplicates)
 
 
@@ -108,9 +102,7 @@ def read_columns(source: Any, roles: Mapping[str, str], positive: Any = None, *,
     with open_table(source, "labels") as table:
         if not isinstance(table, JsonTable) or not is_export(table.values, table.report.name):
             return read_label_columns(table, roles)
-        field = None if roles["task"] == "task" else roles["task"]
-        question = None if roles["label"] == "label" else roles["label"]
-        return read_export(table.values, table.report.name, field, question, positive, gold=gold)
+        return read_export(table.values, table.report.name, roles, positive, gold=gold)
 
 
 def _table(found: LabelColumns, positive: Any, rule: Duplicates) -> LabelTable:
@@ -121,27 +113,26 @@ def _table(found: LabelColumns, positive: Any, rule: Duplicates) -> LabelTable:
     if len(rows) == 0:
         raise FileFormatError(f"{path} has {len(found):,} rows and not one label.", "Check the column of the labels.")
     words, spellings = fold_spellings(found.label)
-    times = _at(found.submitted_at, rows)
-    by_time = times is not None and bool(np.isfinite(times).all())
+    kept = replace(found, label=words).kept(rows)
+    by_time = kept.submitted_at is not None and bool(np.isfinite(kept.submitted_at).all())
     again, unlike = np.zeros(len(rows), dtype=np.bool_), 0
-    if found.worker is not None:
-        again, first = second_answers(found.task.codes[rows], found.worker.codes[rows], times if by_time else None)
-        unlike = int((words.codes[rows] != words.codes[rows][first])[again].sum())
-    kept = rows[~again] if rule == "first" else rows
-    task, label = found.task.kept(kept), words.kept(kept)
-    worker = None if found.worker is None else found.worker.kept(kept)
-    value, names, spelt = code_labels(label.names, positive, path)
+    if kept.worker is not None:
+        again, first = second_answers(kept.task.codes, kept.worker.codes, kept.submitted_at if by_time else None)
+        unlike = int((kept.label.codes != kept.label.codes[first])[again].sum())
+    kept = kept.kept(np.flatnonzero(~again)) if rule == "first" else kept
+    worker = kept.worker
+    value, names, spelt = code_labels(kept.label.names, positive, path)
     table = LabelTable(
-        task=task.codes,
+        task=kept.task.codes,
         worker=None if worker is None else worker.codes,
-        label=value[label.codes],
-        tasks=task.names,
+        label=value[kept.label.codes],
+        tasks=kept.task.names,
         workers=() if worker is None else worker.names,
         labels=names,
         positive=spelt,
-        assigned_at=_at(found.assigned_at, kept),
-        submitted_at=_at(found.submitted_at, kept),
-        batch=None if found.batch is None else found.batch.codes[kept],
+        assigned_at=kept.assigned_at,
+        submitted_at=kept.submitted_at,
+        batch=None if kept.batch is None else kept.batch.codes,
     )
     per_task = table.per_task
     report = LabelSummary(
@@ -149,7 +140,7 @@ def _table(found: LabelColumns, positive: Any, rule: Duplicates) -> LabelTable:
         blank_labels=int(no_label.sum()),
         blank_tasks=int((no_task & ~no_label).sum()),
         gold_marks=found.gold_marks,
-        tasks_without_labels=len(found.task.names) - len(task.names),
+        tasks_without_labels=len(found.task.names) - len(table.tasks),
         workers_known=worker is not None,
         blank_workers=0 if worker is None else int((worker.codes < 0).sum()),
         duplicates=int(again.sum()),
@@ -184,10 +175,6 @@ def second_answers(task: Ints, worker: Ints, times: Floats | None) -> tuple[Bool
     first = np.empty(L, dtype=np.int64)
     first[order] = order[np.maximum.accumulate(np.where(start, np.arange(L), 0))]
     return first != np.arange(L), first
-
-
-def _at(times: Floats | None, rows: Ints) -> Floats | None:
-    return None if times is None else times[rows]
 
 
 def _known(times: Floats | None) -> int:
@@ -235,22 +222,28 @@ class LabelSummary:
 
     def sentences(self) -> list[str]:
         """The report in plain English, nothing said about what did not happen."""
-        table = self.table
-        out = [
-            f"{table.name}: {counted(self.rows, 'row')} read ({table.form}), {counted(self.labels, 'label')} used.",
-            *table.notes(),
-        ]
-        if self.blank_labels:
-            out.append(f"{counted(self.blank_labels, 'row')} without a label left out.")
-        if self.blank_tasks:
-            out.append(f"{counted(self.blank_tasks, 'row')} without a task left out.")
-        if self.gold_marks:
-            out.append(f"{counted(self.gold_marks, 'annotation')} marked as ground truth left out: gold, not labels.")
-        if self.tasks_without_labels:
+        out = self.table.sentences(f", {counted(self.labels, 'label')} used")
+        out += tallied(
+            (self.blank_labels, "row", "without a label left out."),
+            (self.blank_tasks, "row", "without a task left out."),
+            (self.gold_marks, "annotation", "marked as ground truth left out: gold, not labels."),
+            (self.tasks_without_labels, "task has|tasks have", "no label left and do not count."),
+        )
+        if not self.workers_known:
             out.append(
-                f"{counted(self.tasks_without_labels, 'task has', 'tasks have')} no label left and do not count."
+                "There is no column of workers: a second answer by the same worker cannot be recognised and counts."
             )
-        out += self._workers()
+        else:
+            first = "the first by the time of submission" if self.by_time else "the first in the file"
+            rule = f"{first} counts, the others are left out" if self.rule == "first" else "all are kept, as asked"
+            before = (
+                f"by a worker who had labelled the task before ({self.duplicates_differ:,} of them unlike the first)"
+            )
+            out.append(f"{counted(self.workers, 'worker')}.")
+            out += tallied(
+                (self.blank_workers, "label", "without a worker kept, not looked at for duplicates."),
+                (self.duplicates, "label", f"{before}: {rule}."),
+            )
         spread = f"{self.least} to {self.most}, {self.mean:.4g} on average"
         labels = f"{self.most} each" if self.least == self.most else spread
         out.append(f"{counted(self.tasks, 'task')}; labels per task: {labels}.")
@@ -258,37 +251,13 @@ class LabelSummary:
         one = list(self.label_counts)[-1]
         counts_as_one = "" if len(shares) != 2 or cell_text(one) == "1" else f"; {one} counts as 1"
         out.append(f"Labels: {listed(shares)}{counts_as_one}.")
-        for name, spelt in self.spellings.items():
-            out.append(f"{listed(spelt)} are spellings of one label, {name}.")
-        if self.ties:
-            out.append(
-                f"{counted(self.ties, 'task is', 'tasks are')} tied under majority vote: ties are kept as they are; "
-                "where votes decide they count as half right."
-            )
-        return out + self._times()
-
-    def _workers(self) -> list[str]:
-        if not self.workers_known:
-            return [
-                "There is no column of workers: a second answer by the same worker cannot be recognised and counts."
-            ]
-        out = [f"{counted(self.workers, 'worker')}."]
-        if self.blank_workers:
-            out.append(f"{counted(self.blank_workers, 'label')} without a worker kept, not looked at for duplicates.")
-        if self.duplicates:
-            first = "the first by the time of submission" if self.by_time else "the first in the file"
-            rule = f"{first} counts, the others are left out" if self.rule == "first" else "all are kept, as asked"
-            out.append(
-                f"{counted(self.duplicates, 'label')} by a worker who had labelled the task before "
-                f"({self.duplicates_differ:,} of them unlike the first): {rule}."
-            )
-        return out
-
-    def _times(self) -> list[str]:
+        out += [f"{listed(spelt)} are spellings of one label, {name}." for name, spelt in self.spellings.items()]
+        half = "tied under majority vote: ties are kept as they are; where votes decide they count as half right."
+        out += tallied((self.ties, "task is|tasks are", half))
         known = [("assigned", self.assigned_known), ("submitted", self.submitted_known)]
-        said = [f"{counted(many, 'label')} with the time it was {word}" for word, many in known if many]
+        times = [f"{counted(many, 'label')} with the time it was {word}" for word, many in known if many]
         unread = [f"Times are not used: {self.times_unread}"] if self.times_unread else []
-        return [*([f"{', '.join(said)}."] if said else []), *unread]
+        return [*out, *([f"{', '.join(times)}."] if times else []), *unread]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -318,6 +287,17 @@ class LabelTable:
         """(N,) labels of each task."""
         return np.bincount(self.task, minlength=len(self.tasks)).astype(np.int64)
 
+    def givers(self) -> tuple[Ints, int]:
+        """Who gave each label, and how many gave some; a label without a worker counts as that of one more worker."""
+        if self.worker is None or not self.workers:
+            why = "there is no column of workers" if self.worker is None else "the column of workers is empty"
+            raise InputError(
+                f"the labels do not say who gave them: {why}.", "Give a column 'worker', or name it (--worker-column)."
+            )
+        blank = self.worker < 0
+        worker = np.where(blank, len(self.workers) + np.cumsum(blank) - 1, self.worker)
+        return worker, len(self.workers) + int(blank.sum())
+
     def ties(self) -> int:
         """Tasks that no majority decides: two answers or more are the most frequent one."""
         if len(self) == 0:
@@ -342,17 +322,9 @@ class Gold:
 
     def sentences(self) -> list[str]:
         """What was read, in plain English."""
-        table = self.table
-        out = [
-            f"{table.name}: {counted(table.rows, 'row')} read ({table.form}), gold for {self.known:,} of "
-            f"{counted(len(self.label), 'task')}.",
-            *table.notes(),
-        ]
-        if self.blank:
-            out.append(f"{counted(self.blank, 'row')} of gold without a task or a label left out.")
-        if self.unknown_tasks:
-            out.append(f"Gold for {counted(self.unknown_tasks, 'task')} without labels left out.")
-        return out
+        out = self.table.sentences(f", gold for {self.known:,} of {counted(len(self.label), 'task')}")
+        out += tallied((self.blank, "row", "of gold without a task or a label left out."))
+        return out + [f"Gold for {one}" for one in tallied((self.unknown_tasks, "task", "without labels left out."))]
 
     def as_dict(self) -> dict[str, Any]:
         """The report as ``--json`` prints it, under ``read``."""
@@ -360,52 +332,63 @@ class Gold:
         return self.table.as_dict() | own | {"sentences": self.sentences()}
 
 
+class Said(NamedTuple):
+    """What a file says of tasks: the task's and the label's name, by the task's text; rows without either."""
+
+    labels: dict[str, tuple[Any, Any]]
+    blank: int
+    table: TableSummary
+
+    def by_number(self, tasks: Sequence[Any], what: str, whose: str, hint: str) -> dict[int, Any]:
+        """The label of each of some tasks that has one, by its number; a file with none of them has no ``what``."""
+        found = {k: self.labels[key][1] for k, key in enumerate(map(cell_text, tasks)) if key in self.labels}
+        if not found:
+            first = next((repr(name) for name, _ in self.labels.values()), "none")
+            raise FileFormatError(
+                f"{self.table.name} has no {what}: its first task is {first}, that of the {whose} is {tasks[0]!r}.",
+                hint,
+            )
+        return found
+
+
+def read_said(source: Any, task: str = "task", label: str = "label", positive: Any = None) -> Said:
+    """The one label of each task; in an export of Label Studio, those marked as ground truth. Two are refused."""
+    columns = read_columns(source, {"task": task, "label": label}, positive, gold=True)
+    keys, folds = list(map(cell_text, columns.task.names)), list(map(folded, columns.label.names))
+    said: dict[int, int] = {}
+    rows = np.flatnonzero((columns.task.codes >= 0) & (columns.label.codes >= 0))
+    for name, given in zip(columns.task.codes[rows].tolist(), columns.label.codes[rows].tolist(), strict=True):
+        before = folds[said.setdefault(name, given)]
+        if before != folds[given] and (positive is None or folded(positive) in (before, folds[given])):
+            raise FileFormatError(
+                f"{columns.report.name} says two things of task {keys[name][:60]!r}.", "Give each task one label."
+            )
+    labels = {keys[name]: (columns.task.names[name], columns.label.names[given]) for name, given in said.items()}
+    return Said(labels, len(columns) - len(rows), columns.report)
+
+
 def read_gold(source: Any, table: LabelTable, *, task: str = "task", label: str = "label") -> Gold:
     """The truth about the tasks of ``table``; in an export of Label Studio, annotations marked as ground truth."""
-    columns = read_columns(source, {"task": task, "label": label}, table.positive, gold=True)
-    path = columns.report.name
-    rows = np.flatnonzero((columns.task.codes >= 0) & (columns.label.codes >= 0))
-    tasks, labels = columns.task.kept(rows), columns.label.kept(rows)
-    place = {cell_text(name): i for i, name in enumerate(table.tasks)}
-    at = np.array([place.get(cell_text(name), -1) for name in tasks.names], dtype=np.int64)
-    if not (at >= 0).any():
-        shown = repr(tasks.names[0]) if tasks.names else "none"
-        raise FileFormatError(
-            f"{path} has no gold for any task that has labels: its first task is {shown}, that of the labels is "
-            f"{table.tasks[0]!r}.",
-            "Give the gold that belongs to these labels, with the same names of tasks.",
-        )
-    met = at[tasks.codes] >= 0
-    value = code_gold(labels.names, table.labels, table.positive, path)[labels.codes]
+    found = read_said(source, task, label, table.positive)
+    hint = "Give the gold that belongs to these labels, with the same names of tasks."
+    there = found.by_number(table.tasks, "gold for any task that has labels", "labels", hint)
+    words = list(dict.fromkeys(said for _, said in found.labels.values()))
+    code = dict(zip(words, code_gold(words, table.labels, table.positive, found.table.name).tolist(), strict=True))
     out = np.full(len(table.tasks), -1, dtype=np.int64)
-    to, said = at[tasks.codes[met]], value[met]
-    out[to[::-1]] = said[::-1]
-    if (out[to] != said).any():
-        k = int(np.argmax(out[to] != said))
-        raise FileFormatError(
-            f"{path} says both {table.labels[out[to[k]]]} and {table.labels[said[k]]} for task {table.tasks[to[k]]!r}.",
-            "Give each task one gold label.",
-        )
-    return Gold(
-        label=out,
-        known=int((out >= 0).sum()),
-        blank=len(columns) - len(rows),
-        unknown_tasks=int((at < 0).sum()),
-        table=columns.report,
-    )
+    out[list(there)] = [code[said] for said in there.values()]
+    return Gold(out, len(there), found.blank, len(found.labels) - len(there), found.table)
 
 
-def read_answers(path: str | os.PathLike[str], task: str = "task", label: str = "label") -> dict[str, str]:
-    """The answer of each task in a file; rows without an answer are left out, and two answers to a task refused."""
-    columns = read_columns(path, {"task": task, "label": label}, gold=True)
-    answers: dict[str, str] = {}
-    for name, said in zip(columns.task.codes, columns.label.codes, strict=True):
-        if name < 0 or said < 0:
-            continue
-        key, answer = cell_text(columns.task.names[name]), cell_text(columns.label.names[said])
-        if answers.setdefault(key, answer) != answer:
-            raise FileFormatError(f"{path} says two things of task {key[:60]!r}.", "Give each task one answer.")
-    return answers
+def as_gold(gold: Gold | str | os.PathLike[str] | Frame | None, table: LabelTable) -> Gold:
+    """``gold`` if it was read already, else read from a path or a data frame; None knows nothing."""
+    if gold is None:
+        return Gold(np.full(len(table.tasks), -1, dtype=np.int64), 0)
+    return gold if isinstance(gold, Gold) else read_gold(gold, table)
+
+
+def read_answers(path: Any, task: str = "task", label: str = "label") -> dict[str, str]:
+    """The answer of each task in a file; rows without an answer are left out."""
+    return {key: cell_text(said) for key, (_, said) in read_said(path, task, label).labels.items()}
 
 
 #: Sources of labels, in files of results, that are no worker's: their truth was told.
@@ -427,11 +410,8 @@ class ResultTable:
 
     def sentences(self) -> list[str]:
         """What was read, in plain English."""
-        table = self.table
-        out = [f"{table.name}: {counted(table.rows, 'row')} read ({table.form}).", *table.notes()]
-        if self.told.any():
-            out.append(f"{counted(int(self.told.sum()), 'task')} with gold left out: their truth was told, not found.")
-        return out
+        told = (int(self.told.sum()), "task", "with gold left out: their truth was told, not found.")
+        return self.table.sentences() + tallied(told)
 
     def as_dict(self) -> dict[str, Any]:
         """The report as ``--json`` prints it, under ``read``."""
@@ -449,24 +429,23 @@ def read_results(source: Any, *, task: str = "task", label: str = "label") -> Re
         name, places = table.report.name, [at["task"], at["label"], at["score"]]
         marks = [name for name in ("gold", "source") if name in table.columns]
         results: dict[str, tuple[Any, Any, float, bool]] = {}
-        for batch in table.batches([*places, *map(table.columns.index, marks)]):
-            for row, *cells in zip(batch.numbers, *batch.columns, strict=True):
-                key, said, p = cell_text(cells[0]), cell_text(cells[1]), probability(cells[2])
-                if not key or not said:
-                    raise FileFormatError(
-                        f"row {row:,} of {name} has no {'label' if key else 'task'}.",
-                        "Give each task its label and the probability of the label.",
-                    )
-                if math.isnan(p):
-                    raise FileFormatError(
-                        f"row {row:,} of {name} has the probability {str(cells[2])!r}.",
-                        "Give the probability of the label, from 0 to 1.",
-                    )
-                if key in results:
-                    raise FileFormatError(f"{name} has two rows for task {key!r}.", "Give one row per task.")
-                marked = dict(zip(marks, map(cell_text, cells[3:]), strict=True))
-                is_told = bool(marked.get("gold")) or marked.get("source") in TOLD
-                results[key] = (cell_name(cells[0]), cell_name(cells[1]), p, is_told)
+        for row, *cells in table.rows([*places, *map(table.columns.index, marks)]):
+            key, said, p = cell_text(cells[0]), cell_text(cells[1]), probability(cells[2])
+            if not key or not said:
+                raise FileFormatError(
+                    f"row {row:,} of {name} has no {'label' if key else 'task'}.",
+                    "Give each task its label and the probability of the label.",
+                )
+            if math.isnan(p):
+                raise FileFormatError(
+                    f"row {row:,} of {name} has the probability {str(cells[2])!r}.",
+                    "Give the probability of the label, from 0 to 1.",
+                )
+            if key in results:
+                raise FileFormatError(f"{name} has two rows for task {key!r}.", "Give one row per task.")
+            marked = dict(zip(marks, map(cell_text, cells[3:]), strict=True))
+            is_told = bool(marked.get("gold")) or marked.get("source") in TOLD
+            results[key] = (cell_name(cells[0]), cell_name(cells[1]), p, is_told)
     if not results:
         raise FileFormatError(f"{name} has a header and no rows.", "Give one row per task.")
     tasks, labels, p_label, told = zip(*results.values(), strict=True)

@@ -20,7 +20,7 @@ from math import isnan
 from typing import Any, NamedTuple
 
 from nextlabel.errors import FileFormatError, InputError
-from nextlabel.files.columns import USUAL, cell_text, folded, plain_name, probability
+from nextlabel.files.columns import USUAL, cell_text, folded, known_name, probability
 from nextlabel.prose import listed
 
 #: What may stand before a label's name in the name of its column of probabilities.
@@ -57,6 +57,13 @@ def read_predictions(
     """
     columns: _Columns | None = None
     words = {folded(label): number for number, label in enumerate(labels)}
+
+    def by_name(said: str) -> int:
+        if folded(said) not in words:
+            raise InputError(f"the label {said[:60]!r} is not one of the campaign's.", f"They are {listed(labels)}.")
+        return words[folded(said)]
+
+    read = number_of or by_name
     for place, row in enumerate(rows, start=1):
         if not isinstance(row, Mapping):
             raise FileFormatError(f"prediction {place:,} has no names.", 'Give e.g. {"task": "a", "label": "yes"}.')
@@ -69,19 +76,10 @@ def read_predictions(
         if not task:
             raise FileFormatError(f"prediction {place:,} has no task.", "Give each the id of its task.")
         if columns.label is not None:
-            said = cell_text(row[columns.label])
-            if number_of is not None:
-                try:
-                    yield Prediction(task, number_of(said), None)
-                except InputError as error:
-                    raise FileFormatError(f"prediction {place:,}: {error.message}", error.hint) from None
-                continue
-            if folded(said) not in words:
-                raise FileFormatError(
-                    f"prediction {place:,} has the label {said[:60]!r}, which is not one of the campaign's.",
-                    f"They are {listed(labels)}.",
-                )
-            yield Prediction(task, words[folded(said)], None)
+            try:
+                yield Prediction(task, read(cell_text(row[columns.label])), None)
+            except InputError as error:
+                raise FileFormatError(f"prediction {place:,}: {error.message}", error.hint) from None
             continue
         p = [probability(row.get(name)) for name in columns.probabilities]
         wrong = next((name for name, one in zip(columns.probabilities, p, strict=True) if isnan(one)), None)
@@ -102,15 +100,13 @@ def read_predictions(
 
 def _find(names: Sequence[str], labels: Sequence[str], task_column: str | None) -> _Columns:
     """Which columns there are; a FileFormatError if they say no label."""
-    plain = {plain_name(name): name for name in reversed(names)}
-    usual = (*USUAL["task"], "key") if task_column is None else (task_column,)
-    task = next((plain[plain_name(name)] for name in usual if plain_name(name) in plain), None)
+    task = known_name(names, (*USUAL["task"], "key") if task_column is None else (task_column,))
     if task is None:
         raise FileFormatError(
             f"no column says which task a prediction is about; there are {listed(names)}.",
             "Call it task, or name it with --task-column.",
         )
-    label = next((plain[plain_name(name)] for name in USUAL["label"] if plain_name(name) in plain), None)
+    label = known_name(names, USUAL["label"])
     if label is not None:
         return _Columns(task, label, ())
     low = {folded(name): name for name in reversed(names) if name != task}
@@ -119,7 +115,7 @@ def _find(names: Sequence[str], labels: Sequence[str], task_column: str | None) 
         if wanted and all(name in low for name in wanted):
             return _Columns(task, None, tuple(low[name] for name in wanted))
     if len(labels) == 2:
-        one = next((plain[plain_name(name)] for name in USUAL["score"] if plain_name(name) in plain), None)
+        one = known_name(names, USUAL["score"])
         if one is not None:
             return _Columns(task, None, (one,))
     if not labels:

@@ -34,6 +34,7 @@ import shutil
 import warnings
 import zipfile
 import zlib
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -46,7 +47,7 @@ from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast
 
 from nextlabel.errors import FileFormatError, InputError
-from nextlabel.prose import counted, listed, needs
+from nextlabel.prose import counted, listed, needs, tallied
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -112,12 +113,7 @@ class TableSummary:
     @property
     def form(self) -> str:
         """Format, delimiter and encoding in a few words."""
-        parts = [self.format]
-        if self.delimiter is not None:
-            parts.append(DELIMITERS[self.delimiter])
-        if self.encoding is not None:
-            parts.append(self.encoding)
-        return ", ".join(parts)
+        return ", ".join(filter(None, [self.format, DELIMITERS.get(self.delimiter or ""), self.encoding]))
 
     def notes(self) -> list[str]:
         """Which columns were used, and what was left out or taken for something else."""
@@ -125,19 +121,18 @@ class TableSummary:
         if self.columns:
             used = [column if column == role else f"{column} ({role})" for role, column in self.columns.items()]
             out.append(f"{'Columns' if len(used) > 1 else 'Column'} used: {listed(used)}.")
-        if self.blank_rows:
-            out.append(f"{counted(self.blank_rows, 'blank row')} left out.")
-        if self.empty_columns:
-            out.append(f"{counted(self.empty_columns, 'empty column')} at the right edge left out.")
-        if self.decimal_commas:
-            out.append(f"{counted(self.decimal_commas, 'number')} with a decimal comma.")
+        out += tallied(
+            (self.blank_rows, "blank row", "left out."),
+            (self.empty_columns, "empty column", "at the right edge left out."),
+            (self.decimal_commas, "number", "with a decimal comma."),
+        )
         if self.encoding in ("Windows-1252", "Latin-1"):
             out.append(f"The file is not UTF-8 and was read as {self.encoding}: check letters with accents.")
         return out
 
-    def sentences(self) -> list[str]:
+    def sentences(self, more: str = "") -> list[str]:
         """The report in plain English, nothing said about what did not happen."""
-        return [f"{self.name}: {counted(self.rows, 'row')} read ({self.form}).", *self.notes()]
+        return [f"{self.name}: {counted(self.rows, 'row')} read ({self.form}){more}.", *self.notes()]
 
     def as_dict(self) -> dict[str, Any]:
         """The report as ``--json`` prints it, under ``read``."""
@@ -261,8 +256,27 @@ def _sheet_cell(cell: Any) -> Any:
     return int(cell) if isinstance(cell, float) and cell.is_integer() and abs(cell) < 1e15 else cell
 
 
-class DelimitedTable:
-    """A text table in a stream that can be read again from its start."""
+class Table(ABC):
+    """A table: the names of its columns, its rows as often as they are asked for, and what was met in them."""
+
+    columns: list[str]
+    report: TableSummary
+
+    def batches(self, places: Sequence[int] | None = None) -> Iterator[Batch]:
+        """All rows, of the columns at ``places`` or of all."""
+        return self._batches(range(len(self.columns)) if places is None else places)
+
+    @abstractmethod
+    def _batches(self, wanted: Sequence[int]) -> Iterator[Batch]: ...
+
+    def rows(self, places: Sequence[int] | None = None) -> Iterator[tuple[Any, ...]]:
+        """The number of each row and its cells."""
+        for batch in self.batches(places):
+            yield from zip(batch.numbers, *batch.columns, strict=True)
+
+
+class DelimitedTable(Table):
+    """A text table in a stream that can be read again from its start; below its header rows are numbered from 2."""
 
     def __init__(self, stream: IO[bytes], name: str, format: str = "CSV") -> None:
         self._stream = stream
@@ -279,10 +293,8 @@ class DelimitedTable:
         while not self.columns[-1]:
             self.columns.pop()
 
-    def batches(self, places: Sequence[int] | None = None) -> Iterator[Batch]:
-        """All rows below the header, of the columns at ``places`` or of all."""
+    def _batches(self, wanted: Sequence[int]) -> Iterator[Batch]:
         report, width = self.report, len(self.columns)
-        wanted = range(width) if places is None else places
         with self._opened() as text:
             reader = self._reader(text)
             row, header = self._header(reader)
@@ -296,12 +308,6 @@ class DelimitedTable:
                 if cells:
                     columns = list(zip(*cells, strict=True))
                     yield Batch(numbers, [columns[k] for k in wanted])
-
-    def __iter__(self) -> Iterator[tuple[int, list[str]]]:
-        """(row number, cells) one by one."""
-        for batch in self.batches():
-            for number, *cells in zip(batch.numbers, *batch.columns, strict=True):
-                yield number, cells
 
     @contextmanager
     def _opened(self) -> Iterator[TextIOWrapper]:
@@ -394,7 +400,10 @@ def find_encoding(stream: IO[bytes], name: str) -> str:
             if certain or not error.object[: error.start].isascii():
                 line += error.object[: error.start].count(b"\n")
                 raise FileFormatError(f"line {line:,} of {name} is not {SHOWN[codec]}.", _UTF8_HINT) from None
-            return _single_byte(stream)
+            stream.seek(0)
+            odd = any(byte in chunk for chunk in iter(lambda: stream.read(CHUNK), b"") for byte in _UNDEFINED)
+            stream.seek(0)
+            return "latin-1" if odd else "cp1252"
         certain = certain or not chunk.isascii()
         if "\x00" in text:
             line += text[: text.index("\x00")].count("\n")
@@ -410,17 +419,6 @@ def find_encoding(stream: IO[bytes], name: str) -> str:
     return codec
 
 
-def _single_byte(stream: IO[bytes]) -> str:
-    stream.seek(0)
-    codec = "cp1252"
-    while chunk := stream.read(CHUNK):
-        if any(byte in chunk for byte in _UNDEFINED):
-            codec = "latin-1"
-            break
-    stream.seek(0)
-    return codec
-
-
 class NamedColumns(dict[str, list[Any]]):
     """Columns in memory with a name of their own, by which messages speak of them."""
 
@@ -429,7 +427,7 @@ class NamedColumns(dict[str, list[Any]]):
         self.name = name
 
 
-class FrameTable:
+class FrameTable(Table):
     """A data frame, or a mapping from names to columns of one length; the first row is row 1."""
 
     def __init__(self, frame: Any, name: str, format: str = "data frame") -> None:
@@ -442,9 +440,8 @@ class FrameTable:
         if not names:
             raise FileFormatError(f"{name} has no columns.", "Give a table with named columns.")
 
-    def batches(self, places: Sequence[int] | None = None) -> Iterator[Batch]:
-        """All rows, of the columns at ``places`` or of all."""
-        report, wanted = self.report, range(len(self._names)) if places is None else places
+    def _batches(self, wanted: Sequence[int]) -> Iterator[Batch]:
+        report = self.report
         report.rows = 0
         for columns in self._parts([self._names[k] for k in wanted]):
             length = len(columns[0]) if columns else 0
@@ -535,7 +532,6 @@ def _unpacked_size(column: Any) -> int:
     return int(pc.sum(pc.take(sizes, column.indices)).as_py() or 0)
 
 
-Table = DelimitedTable | FrameTable
 #: Tables that are in memory.
 Frame: TypeAlias = "IntoDataFrame | Mapping[str, Sequence[Any]]"
 

@@ -25,7 +25,7 @@ from datetime import date
 from typing import IO, Any
 
 from nextlabel.errors import FileFormatError, InputError
-from nextlabel.files.columns import with_point
+from nextlabel.files.columns import known_name, with_point
 from nextlabel.files.tables import (
     JSON_FORMATS,
     Format,
@@ -65,34 +65,34 @@ class TaskReader:
         self._id, self._score, self._gold = id_column, score_column, gold_column
         #: The columns of a table that its tasks keep; empty for JSON, and where a column ``payload`` is all they keep.
         self.columns: tuple[str, ...] = ()
-        self._is_table = False
         self._source = source
-        if is_frame(source):
-            self._tasks = self._from_table(FrameTable(source, name))
+        self._table: Table | None = FrameTable(source, name) if is_frame(source) else None
+        kind = None if self._table else format or format_of(source, name)
+        if kind in JSON_FORMATS:
+            self.report, self._values = TableSummary(name, JSON_FORMATS[kind]), json_values(source, name, kind)
             return
-        kind = format or format_of(source, name)
-        if kind in ("csv", "parquet", "xlsx"):
-            self._tasks = self._from_table(read_table(source, name, kind))
-        else:
-            self.report = TableSummary(name, JSON_FORMATS[kind])
-            self._tasks = self._from_json(json_values(source, name, kind))
+        table = self._table = self._table or read_table(source, name, kind)
+        check_names(table.columns, table.report.name)
+        self.report = table.report
+        if "payload" not in table.columns:
+            self.columns = tuple(name for name in table.columns if name not in OWN and name != self._gold)
 
     def __iter__(self) -> Iterator[Any]:
         place = 0
-        for place, row in enumerate(self._tasks, start=1):
+        for place, row in enumerate(self.rows(), start=1):
             names = list(row) if isinstance(row, dict) else []
             for column in (self._id, self._score, self._gold):
                 if column is not None and column not in names:
                     raise InputError(
                         f"task {place:,} has no {column[:60]!r}.", f"It has {', '.join(names)[:200] or 'no names'}."
                     )
-            task = self._kept(row) if self._is_table else row
+            task = self._kept(row) if self._table else row
             if self._id is not None:
                 task["id"] = row[self._id]
             if self._score is not None:
                 task["score"], task["score_column"] = row[self._score], self._score
             if self._gold is not None:
-                task["gold"] = row[self._gold] if self._is_table or self._gold == "gold" else task.pop(self._gold)
+                task["gold"] = row[self._gold] if self._table or self._gold == "gold" else task.pop(self._gold)
             if isinstance(task, dict) and isinstance(task.get("score"), str):
                 point = with_point(task["score"])
                 self.report.decimal_commas += point != task["score"].strip()
@@ -103,7 +103,19 @@ class TaskReader:
 
     def rows(self) -> Iterator[Any]:
         """The rows as they stand, with all their columns."""
-        return self._tasks
+        if self._table is None:
+            for value in self._values:
+                self.report.rows += 1
+                yield value
+            return
+        for number, *cells in self._table.rows():
+            row: dict[str, Any] = dict(zip(self._table.columns, map(_plain, cells), strict=True))
+            prior = row.get("prior")
+            if prior is None or prior == "":
+                row.pop("prior", None)
+            elif isinstance(prior, str):
+                row["prior"] = _json(prior, f"the prior in row {number:,} of {self.report.name}")
+            yield row
 
     def _kept(self, row: dict[str, Any]) -> dict[str, Any]:
         """The task in a row of a table: its columns are the payload, so that none is taken for something else."""
@@ -117,29 +129,6 @@ class TaskReader:
             return min(float(file.tell()) / max(os.fstat(file.fileno()).st_size, 1), 1.0)
         except (AttributeError, OSError, ValueError):
             return 0.0
-
-    def _from_json(self, values: Iterator[Any]) -> Iterator[Any]:
-        for value in values:
-            self.report.rows += 1
-            yield value
-
-    def _from_table(self, table: Table) -> Iterator[Any]:
-        check_names(table.columns, table.report.name)
-        self.report, self._is_table = table.report, True
-        kept = tuple(name for name in table.columns if name not in OWN and name != self._gold)
-        self.columns = () if "payload" in table.columns else kept
-        return self._rows(table)
-
-    def _rows(self, table: Table) -> Iterator[Any]:
-        for batch in table.batches():
-            for number, *cells in zip(batch.numbers, *batch.columns, strict=True):
-                row: dict[str, Any] = dict(zip(table.columns, map(_plain, cells), strict=True))
-                prior = row.get("prior")
-                if prior is None or prior == "":
-                    row.pop("prior", None)
-                elif isinstance(prior, str):
-                    row["prior"] = _json(prior, f"the prior in row {number:,} of {table.report.name}")
-                yield row
 
 
 @contextmanager
@@ -174,9 +163,7 @@ def check_names(names: Sequence[str], where: str) -> None:
 
 def guess_columns(names: Sequence[str]) -> tuple[str, str]:
     """The columns that look like ids and like a model's scores; empty where none does."""
-    low = {name.lower(): name for name in reversed(names)}
-    id, score = (next((low[name] for name in usual if name in low), "") for usual in (ID_NAMES, SCORE_NAMES))
-    return id, score
+    return known_name(names, ID_NAMES) or "", known_name(names, SCORE_NAMES) or ""
 
 
 def _plain(cell: Any) -> Any:

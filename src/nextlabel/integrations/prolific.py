@@ -106,13 +106,9 @@ def read_export(stream: IO[bytes], name: str) -> list[StatusChange]:
             f"{name} has no column {missing[0].capitalize()!r}; it has the columns {listed(table.columns)}.",
             "Give the file that Prolific exports, with demographic data or without.",
         )
-    changes = []
-    for batch in table.batches([header.index(column) for column in EXPORT_COLUMNS]):
-        for cells in zip(*batch.columns, strict=True):
-            change = StatusChange(*(cell_text(cell) for cell in cells))
-            if all(change):
-                changes.append(change)
-    return changes
+    rows = table.rows([header.index(column) for column in EXPORT_COLUMNS])
+    changes = (StatusChange(*map(cell_text, cells)) for _, *cells in rows)
+    return [change for change in changes if all(change)]
 
 
 def _seconds(text: str) -> float | None:

@@ -38,7 +38,7 @@ from scipy.special import betainc, betaincinv, betaln, gammaln, softmax
 from nextlabel.arrays import Floats, Ints
 from nextlabel.errors import ProblemError
 from nextlabel.kernels.inputs import fill_triangles, sum_last_level
-from nextlabel.model.prior import EPS, Prior, binary, flipped, number, shares, shown
+from nextlabel.model.prior import EPS, Prior, believe_alone, binary, flipped, number, settle, shares, shown
 from nextlabel.model.simplex import simplex
 
 #: Prior weights beyond this leave labels without effect.
@@ -61,19 +61,15 @@ class Beta(Prior):
     kind: ClassVar[str] = "beta"
 
     def __post_init__(self) -> None:
-        for name in ("alpha", "beta"):
-            value = number(getattr(self, name))
-            if not 0 < value < LARGEST_WEIGHT:
-                raise ProblemError(
-                    f"prior {shown(self.alpha)},{shown(self.beta)} is not a Beta prior.",
-                    f"Give two positive numbers below {LARGEST_WEIGHT:g}, e.g. --prior 1,1.",
-                )
-            object.__setattr__(self, name, value)
+        alpha, beta = number(self.alpha), number(self.beta)
+        if not (0 < alpha < LARGEST_WEIGHT and 0 < beta < LARGEST_WEIGHT):
+            raise ProblemError(
+                f"prior {shown(self.alpha)},{shown(self.beta)} is not a Beta prior.",
+                f"Give two positive numbers below {LARGEST_WEIGHT:g}, e.g. --prior 1,1.",
+            )
+        settle(self, alpha=alpha, beta=beta)
 
-    def believe(self, d: float, depth: int) -> tuple[Floats, Floats]:
-        """Predictive and truth probabilities over the triangle of ``depth`` labels."""
-        prob, truth = beta_beliefs(np.array([self.alpha]), np.array([self.beta]), np.array([d]), depth)
-        return prob[0], truth[0]
+    believe = believe_alone
 
     @classmethod
     def believe_all(cls, priors: Sequence[Prior], d: Floats, depth: int) -> tuple[Floats, Floats]:
@@ -160,8 +156,7 @@ class BetaMixture(Prior):
                 "Give one weight of at least 0 for each Beta, e.g. weights = [0.7, 0.3], betas = [[8, 2], [1, 1]].",
             )
         kept = [(float(v), part) for v, part in zip(shares(weights), self.components, strict=True) if v > 0]
-        object.__setattr__(self, "weights", tuple(v for v, _ in kept))
-        object.__setattr__(self, "components", tuple(part for _, part in kept))
+        settle(self, weights=tuple(v for v, _ in kept), components=tuple(part for _, part in kept))
 
     def believe(self, d: float, depth: int) -> tuple[Floats, Floats]:
         """Components' beliefs, averaged with the posterior weights."""
@@ -173,16 +168,6 @@ class BetaMixture(Prior):
         log_v = np.log(self.weights)[:, None] - betaln(alpha, beta)[:, None]
         v = softmax(log_v + betaln(alpha[:, None] + a, beta[:, None] + b), axis=0)[:, :, None]
         return (v * prob).sum(axis=0), (v * truth).sum(axis=0)
-
-    def above(self, d: float, labels: Ints, ones: Ints) -> Floats:
-        """P(theta > d) after ``ones`` among ``labels``: the components', averaged with the posterior weights."""
-        zeros = labels - ones
-        log_v = [
-            np.log(v) + betaln(c.alpha + ones, c.beta + zeros) - betaln(c.alpha, c.beta)
-            for v, c in zip(self.weights, self.components, strict=True)
-        ]
-        parts = [c.above(d, labels, ones) for c in self.components]
-        return np.asarray((softmax(np.stack(log_v), axis=0) * np.stack(parts)).sum(axis=0), dtype=np.float64)
 
     def symmetry(self, d: float, counts: Ints) -> Floats | None:
         """The mirror image of a mixture that is its own."""

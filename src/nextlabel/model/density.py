@@ -29,7 +29,7 @@ from scipy.special import expit, log_expit, logit, logsumexp
 
 from nextlabel.arrays import Floats, Ints
 from nextlabel.errors import ProblemError
-from nextlabel.model.prior import EPS, Prior, binary, flipped, number, shares, shown
+from nextlabel.model.prior import EPS, Prior, binary, flipped, number, settle, shares, shown
 from nextlabel.model.simplex import simplex
 
 #: Labels for which ``points`` is fine enough.
@@ -100,8 +100,7 @@ class Histogram(DensityPrior):
                 f"histogram weights {list(self.weights)!r} do not fit {len(edges) - 1} bins.",
                 "Give one weight of at least 0 for each bin.",
             )
-        object.__setattr__(self, "edges", tuple(edges.tolist()))
-        object.__setattr__(self, "weights", tuple(shares(weights).tolist()))
+        settle(self, edges=tuple(edges.tolist()), weights=tuple(shares(weights).tolist()))
 
     def grid(self, d: float, depth: int) -> tuple[Floats, Floats, Floats]:
         """A Gauss rule in each bin, or in both its halves if d is inside."""
@@ -145,8 +144,7 @@ class LogitNormal(DensityPrior):
                 f"logit-normal prior with mean {shown(self.mean)} and sd {shown(self.sd)} is out of range.",
                 "Give a mean from -50 to 50 and an sd from 0.001 to 50.",
             )
-        object.__setattr__(self, "mean", mean)
-        object.__setattr__(self, "sd", sd)
+        settle(self, mean=mean, sd=sd)
 
     def grid(self, d: float, depth: int) -> tuple[Floats, Floats, Floats]:
         """Panels in z = logit(theta): as wide as the prior reaches and labels can pull it, fine as labels can tell."""

@@ -34,7 +34,7 @@ from nextlabel.arrays import Floats, Ints
 from nextlabel.errors import ProblemError
 from nextlabel.model.beta import Beta
 from nextlabel.model.density import gauss
-from nextlabel.model.prior import EPS, Prior, number, shown
+from nextlabel.model.prior import EPS, Prior, number, settle, shown
 from nextlabel.model.simplex import simplex
 
 LARGEST_WEIGHT, LEAST_WEIGHT, MOST_ANSWERS = 1e6, 1e-2, 20
@@ -61,7 +61,7 @@ class Dirichlet(Prior):
                 f"prior {','.join(shown(x) for x in self.weights)} is not a Dirichlet prior.",
                 f"Give 2 to {MOST_ANSWERS} weights from {LEAST_WEIGHT:g} to {LARGEST_WEIGHT:g}, e.g. --prior 1,1,1.",
             )
-        object.__setattr__(self, "weights", weights)
+        settle(self, weights=weights)
 
     @property
     def answers(self) -> int:

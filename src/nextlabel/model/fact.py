@@ -35,7 +35,7 @@ from scipy.special import expit, logit
 
 from nextlabel.arrays import Floats, Ints
 from nextlabel.errors import ProblemError
-from nextlabel.model.prior import EPS, Prior, binary, flipped, number, shown
+from nextlabel.model.prior import EPS, Prior, believe_alone, binary, flipped, number, settle, shown
 from nextlabel.model.simplex import simplex
 
 #: Probabilities may miss 1 in their sum by this much, from rounding in a file.
@@ -63,8 +63,7 @@ class Fact(Prior):
                     f"probability {shown(self.probability)} is outside [0, 1].", "Give P(truth is 1), e.g. 0.5."
                 )
             law = (1.0 - p, p)
-        object.__setattr__(self, "probabilities", law)
-        object.__setattr__(self, "probability", law[1] if len(law) == 2 else None)
+        settle(self, probabilities=law, probability=law[1] if len(law) == 2 else None)
 
     @classmethod
     def of(cls, probabilities: Any) -> Fact:
@@ -138,17 +137,13 @@ class OneCoin(Prior):
                 f"accuracy {shown(self.accuracy)} is outside [0.5, 1].",
                 "Give the chance that one answer is right, e.g. 0.8; below 0.5 swap the answers.",
             )
-        object.__setattr__(self, "probability", pi)
-        object.__setattr__(self, "accuracy", q)
+        settle(self, probability=pi, accuracy=q)
 
-    def believe(self, d: float, depth: int) -> tuple[Floats, Floats]:
-        """Bayes' rule at every node; ``d`` plays no part."""
-        prob, truth = self.believe_all([self], np.array([d]), depth)
-        return prob[0], truth[0]
+    believe = believe_alone
 
     @classmethod
     def believe_all(cls, priors: Sequence[Prior], d: Floats, depth: int) -> tuple[Floats, Floats]:
-        """All at once."""
+        """Bayes' rule at every node; ``d`` plays no part."""
         both = np.array([(p.probability, p.accuracy) for p in priors if isinstance(p, OneCoin)])
         return coin_beliefs(both[:, 0], both[:, 1], depth)
 

@@ -16,13 +16,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from math import inf, isnan, nan
+from math import inf, isinf, isnan, nan
 from numbers import Real
 from typing import ClassVar
 
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
+from nextlabel.errors import ProblemError
 
 
 class Prior(ABC):
@@ -78,6 +79,18 @@ class Prior(ABC):
         """A few words, e.g. ``Beta(1, 1)``."""
 
 
+def believe_alone(prior: Prior, d: float, depth: int) -> tuple[Floats, Floats]:
+    """``believe`` of a kind that has ``believe_all``."""
+    prob, truth = prior.believe_all([prior], np.array([d]), depth)
+    return prob[0], truth[0]
+
+
+def settle(frozen: object, **fields: object) -> None:
+    """Give fields of a frozen object their checked values."""
+    for name, value in fields.items():
+        object.__setattr__(frozen, name, value)
+
+
 def number(value: object) -> float:
     """``value`` as a float, nan if it is none."""
     if isinstance(value, bool) or not isinstance(value, Real):
@@ -94,9 +107,17 @@ def shown(value: object) -> str:
     return repr(value) if isnan(x) else f"{x:g}"
 
 
-def binary(positive: Floats) -> Floats:
+def positive(name: str, value: object, hint: str, *, infinite: bool = False) -> float:
+    """``value`` as a positive float, or a ProblemError."""
+    x = number(value)
+    if not x > 0 or (isinf(x) and not infinite):
+        raise ProblemError(f"{name} is {shown(value)}, which is not a {'' if isnan(x) else 'positive '}number.", hint)
+    return x
+
+
+def binary(one: Floats) -> Floats:
     """(..., 2) probabilities of 0 and 1 from those of 1."""
-    return np.stack([1.0 - positive, positive], axis=-1)
+    return np.stack([1.0 - one, one], axis=-1)
 
 
 #: The distance from 1 to the next number.

@@ -46,12 +46,11 @@ Cost: draws times cells binomial draws; with many cells fewer sets are drawn, at
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import log
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 import numpy as np
-from scipy.special import gammaln
 
 from nextlabel.arrays import Floats, Ints
 from nextlabel.errors import InputError
@@ -60,15 +59,14 @@ from nextlabel.model.dirichlet import LEAST_WEIGHT as LEAST_DIRICHLET
 from nextlabel.model.dirichlet import Dirichlet
 from nextlabel.model.mixture import (
     MOST_COMPONENTS,
-    as_mixture,
+    Mixture,
     best_mixture,
     determined,
     influence,
+    log_likelihood,
     log_pmf,
-    parameter_names,
     scores,
     standard_errors,
-    total_log_likelihood,
 )
 from nextlabel.model.prior import Prior
 from nextlabel.model.prior_weights import (
@@ -76,82 +74,56 @@ from nextlabel.model.prior_weights import (
     MOST_WEIGHT,
     LabelCounts,
     capped,
-    covariance,
-    free_weights,
-    likelihood,
     model_influence,
     moment_errors,
     moment_weights,
-    most_likely_weights,
-    tails_of,
 )
 
 DRAWS, MOST_WORK, LEAST_EXPECTED, MOST_BINS = 999, 10_000_000, 5.0, 50
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Cells:
-    """Numbers of tasks by labels and ones."""
+class Cells(LabelCounts):
+    """Every number of labels with every number of ones: how many tasks there are, and how many a prior expects."""
 
-    labels: Ints
-    ones: Ints
-    observed: Ints
     expected: Floats
-
-
-@dataclass(frozen=True, slots=True)
-class Fit:
-    """The test of a fit; ``p_value`` is None where there are no more bins than parameters."""
-
-    statistic: float
-    bins: int
-    draws: int
-    p_value: float | None
 
 
 def cells_of(counts: LabelCounts, prior: Prior) -> Cells:
     """Observed and expected numbers of tasks."""
     kinds, place = np.unique(counts.labels, return_inverse=True)
     start = np.concatenate([[0], np.cumsum(kinds + 1)])
-    labels = np.repeat(kinds, kinds + 1)
     ones = np.arange(start[-1]) - np.repeat(start[:-1], kinds + 1)
+    rows = np.column_stack([np.repeat(kinds, kinds + 1) - ones, ones])
     observed = np.zeros(len(ones), dtype=np.int64)
     observed[start[place] + counts.ones] = counts.tasks
-    many = np.bincount(place, counts.tasks)
-    chance = np.exp(log_pmf(prior, ones, labels))
-    return Cells(labels, ones, observed, np.repeat(many / np.add.reduceat(chance, start[:-1]), kinds + 1) * chance)
+    many, chance = np.bincount(place, counts.tasks), np.exp(log_pmf(prior, rows))
+    return Cells(rows, observed, np.repeat(many / np.add.reduceat(chance, start[:-1]), kinds + 1) * chance)
 
 
 def goodness_of_fit(
-    counts: LabelCounts, prior: Prior, refit: Literal["moments", "likelihood"], seed: int = 0, draws: int = DRAWS
-) -> Fit:
-    """X2 and its p-value for a prior that was learnt by moments or by likelihood."""
+    counts: LabelCounts, prior: Prior, by_moments: bool = False, seed: int = 0, draws: int = DRAWS
+) -> float | None:
+    """The p-value of X2 for a prior that was learnt by moments or by likelihood; None with too few bins to tell."""
     cells = cells_of(counts, prior)
     bins = _bins(cells)
-    S = scores(prior, cells.ones, cells.labels)
+    S = scores(prior, cells.counts)
     count = int(bins.max()) + 1
+    if count - 1 <= S.shape[1]:
+        return None
     draws = max(99, min(draws, MOST_WORK // len(bins)))
     to_bins = np.zeros((len(bins), count))
     to_bins[np.arange(len(bins)), bins] = 1.0
     expected = to_bins.T @ cells.expected
-    residual = to_bins.T @ (cells.observed - cells.expected)
-    statistic = float((residual**2 / expected).sum())
-    if count - 1 <= S.shape[1]:
-        return Fit(statistic, count, 0, None)
+    statistic = float(((to_bins.T @ (cells.tasks - cells.expected)) ** 2 / expected).sum())
     slope = to_bins.T @ (cells.expected[:, None] * S)
-    to_residual = to_bins - _pull(cells, prior, refit) @ slope.T / len(counts)
-    drawn = _draw(cells, to_residual, np.random.default_rng(seed), draws)
+    if by_moments and isinstance(prior, Beta):
+        psi = model_influence(np.array([prior.beta, prior.alpha]), cells.shares, cells.expected, cells.labels)
+    else:
+        psi = influence(prior, cells.counts, cells.expected)
+    drawn = _draw(cells, to_bins - psi @ slope.T / len(counts), np.random.default_rng(seed), draws)
     larger = int(((drawn**2 / expected).sum(axis=1) >= statistic * (1.0 - 1e-12)).sum())
-    return Fit(statistic, count, draws, (1 + larger) / (1 + draws))
-
-
-def _pull(cells: Cells, prior: Prior, refit: str) -> Floats:
-    """psi of the refit."""
-    if refit == "likelihood" or not isinstance(prior, Beta):
-        return influence(prior, cells.ones, cells.labels, cells.expected)
-    share = cells.ones / cells.labels
-    weights, shares = np.array([prior.beta, prior.alpha]), np.column_stack([1.0 - share, share])
-    return model_influence(weights, shares, cells.expected, cells.labels)[:, ::-1]
+    return (1 + larger) / (1 + draws)
 
 
 def _draw(cells: Cells, to_residual: Floats, rng: np.random.Generator, draws: int) -> Floats:
@@ -160,7 +132,7 @@ def _draw(cells: Cells, to_residual: Floats, rng: np.random.Generator, draws: in
     for m in np.unique(cells.labels):
         here = np.flatnonzero(cells.labels == m)
         expected = cells.expected[here]
-        tasks = int(cells.observed[here].sum())
+        tasks = int(cells.tasks[here].sum())
         out += (rng.multinomial(tasks, expected / expected.sum(), size=draws) - expected) @ to_residual[here]
     return out
 
@@ -168,7 +140,7 @@ def _draw(cells: Cells, to_residual: Floats, rng: np.random.Generator, draws: in
 def _bins(cells: Cells) -> Ints:
     """The bin of each cell: neighbours in the share of ones, together as large as they need be."""
     least = LEAST_EXPECTED
-    if len(cells.ones) > MOST_BINS:
+    if len(cells.tasks) > MOST_BINS:
         least = max(least, float(cells.expected.sum()) / MOST_BINS)
     order = np.lexsort((cells.labels, cells.ones / cells.labels))
     bins = np.zeros(len(order), dtype=np.int64)
@@ -243,16 +215,6 @@ class Comparison:
     why: str
 
 
-class _Found(NamedTuple):
-    """A prior before it is judged."""
-
-    prior: Prior
-    errors: dict[str, float]
-    note: str
-    converged: bool = True
-    iterations: int = 0
-
-
 def learn_prior(
     labels: Any, method: str = "ml", *, components: int | str = "auto", seed: int = 0, draws: int = DRAWS
 ) -> LearntPrior:
@@ -261,21 +223,37 @@ def learn_prior(
     ``labels`` is the path of a file, a data frame, a ``LabelTable`` or ``LabelCounts``. Chance enters the test of the
     fit, which ``draws=0`` leaves out, and the mixture's starts.
     """
-    given = LabelCounts.of(labels)
+    given, errors = LabelCounts.of(labels), None
     _check(given, method, components)
     counts, assumed, note = _completed(given)
-    if assumed is not None:
-        prior = as_mixture(assumed) if method == "mixture" else assumed
-        return _judged(given, _Found(prior, {}, ""), method, note)
-    if method == "mixture":
-        found = _as_mixture(counts, components, seed)
+    if assumed is not None or method == "moments":
+        found = Mixture(np.ones(1), (moment_weights(counts) if assumed is None else assumed)[None])
+        errors = moment_errors(counts) if assumed is None else None
     else:
-        found = _by_moments(counts) if method == "moments" else _by_likelihood(counts)
-    learnt = _judged(given, found, method, note)
-    if given.answers > 2 or draws == 0:
-        return learnt
-    refit: Literal["moments", "likelihood"] = "moments" if method == "moments" else "likelihood"
-    return replace(learnt, p_value=goodness_of_fit(given, learnt.prior, refit, seed, draws).p_value)
+        found = best_mixture(counts, components if method == "mixture" else 1, seed)
+        errors = standard_errors(found, counts)
+    own = "" if assumed is not None else _cap_note(found.alpha)
+    if not determined(counts, len(found.weights)):
+        errors, own = None, UNDETERMINED.format(most=int(counts.labels.max()), k=len(found.weights))
+    elif errors is None and method == "mixture" and assumed is None:
+        own = f"{own} {FLAT}"
+    prior = found.prior() if method == "mixture" else _single(found.alpha[0])
+    test = assumed is None and given.answers == 2 and draws > 0
+    return LearntPrior(
+        prior=prior,
+        method=method,
+        log_likelihood=log_likelihood(prior, given),
+        parameters=found.parameters,
+        tasks=len(given),
+        labels=int(given.totals.sum()),
+        standard_errors={}
+        if errors is None
+        else dict(sorted(zip(found.parameter_names(), errors.tolist(), strict=True))),
+        p_value=goodness_of_fit(given, prior, method == "moments", seed, draws) if test else None,
+        converged=found.converged,
+        iterations=found.steps,
+        note=f"{note} {own}".strip(),
+    )
 
 
 def compare_priors(
@@ -319,24 +297,15 @@ def recommend(learnt: Sequence[LearntPrior]) -> tuple[LearntPrior, str]:
     return use, why
 
 
-def log_likelihood(counts: LabelCounts, prior: Prior) -> float:
-    """Log probability of the tasks' counts under any learnt prior, the multinomial coefficients included."""
-    if counts.answers == 2:
-        return total_log_likelihood(prior, counts)
-    constant = counts.tasks @ (gammaln(counts.labels + 1.0) - gammaln(counts.counts + 1.0).sum(axis=1))
-    weights = np.array(getattr(prior, "weights", ()))
-    return float(constant) + likelihood(tails_of(counts.counts, counts.tasks), weights)[0]
-
-
-def _completed(counts: LabelCounts) -> tuple[LabelCounts, Prior | None, str]:
-    """Labels to learn from, the whole prior where they do not determine one, and what was assumed."""
+def _completed(counts: LabelCounts) -> tuple[LabelCounts, Floats | None, str]:
+    """Labels to learn from, the weights of a prior where they do not determine one, and what was assumed."""
     J = counts.answers
     telling = int(counts.tasks[counts.labels >= 2].sum())
     if telling < 2:
         mean = (counts.totals + 1.0) / (counts.totals.sum() + J)
         has = "No task has" if telling == 0 else "Only one task has"
         note = f"{has} two labels or more, which says nothing of how tasks differ: the weight {J} of a flat prior is "
-        return counts, _prior_of(J * mean), note + "assumed."
+        return counts, J * mean, note + "assumed."
     disagree = (counts.counts > 0).sum(axis=1) > 1
     if disagree.any() and counts.totals.min() > 0:
         return counts, None, ""
@@ -345,43 +314,18 @@ def _completed(counts: LabelCounts) -> tuple[LabelCounts, Prior | None, str]:
         f"{why}, which no prior with all weights positive explains best: one made-up task with one label of each "
         "answer is counted with the others."
     )
-    return counts.with_task([1] * J), None, note
+    rows = np.repeat(counts.counts, counts.tasks, axis=0)
+    return LabelCounts.of_counts(np.vstack([rows, np.ones(J, dtype=np.int64)])), None, note
 
 
-def _by_moments(counts: LabelCounts) -> _Found:
-    alpha = moment_weights(counts)
-    return _Found(_prior_of(alpha), _named(alpha, moment_errors(counts)), _cap_note([alpha]))
-
-
-def _by_likelihood(counts: LabelCounts) -> _Found:
-    alpha, search = most_likely_weights(counts)
-    information = -likelihood(tails_of(counts.counts, counts.tasks), alpha)[2]
-    of_weights = covariance(information, free_weights(alpha))
-    errors = {} if of_weights is None else _named(alpha, np.sqrt(np.diag(of_weights)))
-    return _Found(_prior_of(alpha), errors, _cap_note([alpha]), search.converged, search.steps)
-
-
-def _as_mixture(counts: LabelCounts, components: int | str, seed: int) -> _Found:
-    mixed = best_mixture(counts, components, seed)
-    k = len(mixed.prior.weights)
-    errors = standard_errors(mixed.prior, counts)
-    note = _cap_note([np.array([c.beta, c.alpha]) for c in mixed.prior.components])
-    if not determined(counts, k):
-        errors, note = None, UNDETERMINED.format(most=int(counts.labels.max()), k=k)
-    elif errors is None:
-        note = f"{note} {FLAT}".strip()
-    named = {} if errors is None else dict(zip(parameter_names(mixed.prior), errors.tolist(), strict=True))
-    return _Found(mixed.prior, named, note, mixed.converged, mixed.steps)
-
-
-def _prior_of(weights: Floats) -> Prior:
+def _single(weights: Floats) -> Prior:
     """Beta or Dirichlet with these weights, that of answer 0 first."""
     if len(weights) == 2:
         return Beta(float(weights[1]), float(weights[0]))
     return Dirichlet(tuple(max(float(x), LEAST_DIRICHLET) for x in weights))
 
 
-def _cap_note(parts: Sequence[Floats]) -> str:
+def _cap_note(parts: Floats) -> str:
     """What is to be said if the weight of the prior, or of a mixture's component, is on its cap."""
     caps = [capped(float(alpha.sum())) for alpha in parts]
     if not any(caps):
@@ -394,29 +338,6 @@ def _cap_note(parts: Sequence[Floats]) -> str:
         if which:
             said.append(f"Component{'s' * (len(which) > 1)} {' and '.join(which)}: {words}")
     return " ".join(said)
-
-
-def _named(alpha: Floats, errors: Floats) -> dict[str, float]:
-    """Standard errors of weights by name; weights are in the order of the answers, a Beta's parameters are not."""
-    names = ["beta", "alpha"] if len(alpha) == 2 else [f"alpha{j}" for j in range(len(alpha))]
-    return dict(sorted(zip(names, errors.tolist(), strict=True)))
-
-
-def _judged(counts: LabelCounts, found: _Found, method: str, note: str) -> LearntPrior:
-    """With the likelihood of the labels as they were given."""
-    components = getattr(found.prior, "components", None)
-    return LearntPrior(
-        prior=found.prior,
-        method=method,
-        log_likelihood=log_likelihood(counts, found.prior),
-        parameters=counts.answers if components is None else 3 * len(components) - 1,
-        tasks=len(counts),
-        labels=int(counts.totals.sum()),
-        standard_errors=found.errors,
-        converged=found.converged,
-        iterations=found.iterations,
-        note=f"{note} {found.note}".strip(),
-    )
 
 
 def _check(counts: LabelCounts, method: str, components: int | str) -> None:

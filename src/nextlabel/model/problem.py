@@ -66,16 +66,15 @@ from nextlabel.errors import ProblemError
 from nextlabel.model.beta import Beta
 from nextlabel.model.dirichlet import Dirichlet
 from nextlabel.model.fact import Fact, checked_law
-from nextlabel.model.prior import Prior, number, shown
+from nextlabel.model.prior import Prior, number, positive, settle, shown
 from nextlabel.model.rewards import Accuracy, Reward, Utility
 from nextlabel.model.tasks import (
     ScoreClasses,
     TaskClass,
     at_least_0,
+    counts_of,
     different_rewards,
-    number_of_tasks,
     patterns,
-    positive,
     stack_classes,
     whole,
 )
@@ -104,14 +103,13 @@ class WorkerType:
     prior: Rows | None = None
 
     def __post_init__(self) -> None:
-        set_ = object.__setattr__
         if (self.channel is None) == (self.prior is None):
             given = "has neither a channel nor a prior" if self.channel is None else "has both a channel and a prior"
             raise ProblemError(f"a type of workers {given}.", "Give accuracy, confusion or prior, one of them.")
         if self.channel is not None:
             rows = _square(self.channel, "confusion")
             what = "the answers of a worker if the truth is {}"
-            set_(self, "channel", tuple(checked_law(row, what.format(c)) for c, row in enumerate(rows)))
+            settle(self, channel=tuple(checked_law(row, what.format(c)) for c, row in enumerate(rows)))
         else:
             weights = _square(self.prior, "prior")
             if not all(0 < number(x) < math.inf for row in weights for x in row):
@@ -119,25 +117,19 @@ class WorkerType:
                     "the prior of a channel has a weight that is not a positive number.",
                     "Give Dirichlet weights, one row for each truth, e.g. prior = [[4, 2], [2, 4]].",
                 )
-            set_(self, "prior", tuple(tuple(float(x) for x in row) for row in weights))
+            settle(self, prior=tuple(tuple(float(x) for x in row) for row in weights))
         if self.supply is not None and self.arrival_rate is not None:
             raise ProblemError("a type of workers has both a supply and an arrival rate.", "Give one of them.")
-        if self.supply is not None:
-            set_(
-                self,
-                "supply",
-                whole(
-                    "supply of a type of workers",
-                    self.supply,
-                    1,
-                    "Give the labels of this type in all, e.g. supply = 1000, or leave the type out.",
-                ),
-            )
-        if self.arrival_rate is not None:
-            rate = positive("arrival rate of a type of workers", self.arrival_rate, "Give workers per unit of time.")
-            set_(self, "arrival_rate", rate)
-        set_(self, "count", whole("count of a type of workers", self.count, 1, "Give at least one worker."))
-        set_(self, "cost", at_least_0("worker cost", self.cost, "Give e.g. cost = 0.05."))
+        supply, rate, of = self.supply, self.arrival_rate, "of a type of workers"
+        often = "Give workers per unit of time."
+        enough = "Give the labels of this type in all, e.g. supply = 1000, or leave the type out."
+        settle(
+            self,
+            supply=None if supply is None else whole(f"supply {of}", supply, 1, enough),
+            arrival_rate=None if rate is None else positive(f"arrival rate {of}", rate, often),
+            count=whole(f"count {of}", self.count, 1, "Give at least one worker."),
+            cost=at_least_0("worker cost", self.cost, "Give e.g. cost = 0.05."),
+        )
 
     @classmethod
     def of_accuracy(cls, accuracy: float, answers: int = 2, **rest: Any) -> WorkerType:
@@ -166,35 +158,33 @@ class WorkerType:
         return math.inf if self.arrival_rate is None else self.arrival_rate * horizon
 
 
-def check_workers(workers: Any, priors: Sequence[Any], rewards: Sequence[Any]) -> tuple[WorkerType, ...]:
-    """Types of workers that fit tasks with these priors and rewards, or a ProblemError."""
+def check_workers(workers: Any, classes: Sequence[TaskClass]) -> tuple[WorkerType, ...]:
+    """Types of workers that fit these tasks, or a ProblemError."""
     if not isinstance(workers, list | tuple):
         raise ProblemError(f"workers are {workers!r}.", "Give a list of WorkerType objects.")
-    facts = [isinstance(prior, Fact) for prior in priors]
+    others = [one.prior for one in classes if not isinstance(one.prior, Fact)]
     if not workers:
-        if any(facts):
+        if len(others) < len(classes):
             raise ProblemError(
                 "tasks with fact priors need workers.",
                 'Add [[workers]] tables, or use kind = "one-coin" if all workers have one accuracy.',
             )
         return ()
-    if not all(facts):
-        other = next(prior for prior, fact in zip(priors, facts, strict=True) if not fact)
+    if others:
         raise ProblemError(
-            f"a problem with workers has tasks with the prior {other.describe()}.",
+            f"a problem with workers has tasks with the prior {others[0].describe()}.",
             'Give every class of tasks a prior such as {kind = "fact", probability = 0.5}.',
         )
-    for reward in rewards:
-        if reward.kind == "squared-error":
-            raise ProblemError(
-                "the squared error of theta means nothing to tasks that are facts.", "Use accuracy or a utility."
-            )
+    if any(one.reward.kind == "squared-error" for one in classes):
+        raise ProblemError(
+            "the squared error of theta means nothing to tasks that are facts.", "Use accuracy or a utility."
+        )
     for worker in workers:
         if not isinstance(worker, WorkerType):
             raise ProblemError(f"{worker!r} is not a type of workers.", "Give WorkerType objects.")
-        if worker.answers != priors[0].answers:
+        if worker.answers != classes[0].answers:
             raise ProblemError(
-                f"workers who give {worker.answers} answers meet tasks with {priors[0].answers}.",
+                f"workers who give {worker.answers} answers meet tasks with {classes[0].answers}.",
                 "Give channels one row and one column for each answer of the tasks.",
             )
     return tuple(workers)
@@ -238,13 +228,11 @@ class PiecewiseRate:
     period: float = inf
 
     def __post_init__(self) -> None:
-        pieces = []
         given: Any = self.pieces
-        for piece in given:
-            pair = [number(x) for x in piece] if isinstance(piece, list | tuple) else []
-            if len(pair) != 2 or not all(isfinite(x) for x in pair) or pair[1] < 0:
-                raise ProblemError(f"piece {piece!r} of the arrival rate is not a time and a rate.", RATE_HINT)
-            pieces.append((pair[0], pair[1]))
+        pieces: list[Any] = [tuple(map(number, one)) if isinstance(one, list | tuple) else () for one in given]
+        for one, pair in zip(given, pieces, strict=True):
+            if len(pair) != 2 or not all(map(isfinite, pair)) or pair[1] < 0:
+                raise ProblemError(f"piece {one!r} of the arrival rate is not a time and a rate.", RATE_HINT)
         starts = [start for start, _ in pieces]
         if not pieces or starts[0] != 0 or any(b <= a for a, b in pairwise(starts)):
             raise ProblemError("the pieces of the arrival rate do not rise from time 0.", RATE_HINT)
@@ -256,8 +244,7 @@ class PiecewiseRate:
                 f"the period {self.period!r} of the arrival rate ends before its last piece starts, at {starts[-1]:g}.",
                 "Give a longer period, e.g. 24 for hours of a day, or leave it out.",
             )
-        object.__setattr__(self, "pieces", tuple(pieces))
-        object.__setattr__(self, "period", period)
+        settle(self, pieces=tuple(pieces), period=period)
 
     @property
     def peak(self) -> float:
@@ -272,19 +259,17 @@ class PiecewiseRate:
                 f"the arrival rate has {rounds * len(self.pieces):,} pieces up to the horizon.",
                 f"Give a longer period or a shorter horizon; at most {MOST_PIECES:,} pieces are allowed.",
             )
-        starts: list[float] = []
-        rates: list[float] = []
+        found = list[tuple[float, float]]()
         for k in range(rounds):
             for start, rate in self.pieces:
                 at = start + (k * self.period if k > 0 else 0.0)
                 if at >= horizon * (1.0 - SLIVER):
                     continue
-                if starts and at - starts[-1] <= SLIVER * horizon:
-                    at = starts.pop()
-                    rates.pop()
-                if not rates or rate != rates[-1]:
-                    starts.append(at)
-                    rates.append(rate)
+                if found and at - found[-1][0] <= SLIVER * horizon:
+                    at, _ = found.pop()
+                if not found or rate != found[-1][1]:
+                    found.append((at, rate))
+        starts, rates = zip(*found, strict=True)
         return np.array(starts), np.array(rates)
 
     def mean_arrivals(self, horizon: float) -> float:
@@ -347,25 +332,22 @@ class Problem:
                 f"tasks with {' and '.join(str(n) for n in sorted(answers))} answers are mixed.",
                 "Give all tasks of a problem the same number of answers.",
             )
-        set_ = object.__setattr__
-        set_(self, "classes", classes)
-        set_(self, "budget", whole("budget", self.budget, 0, "Give the number of labels to buy, e.g. --budget 1200."))
-        set_(
+        forever = "Give a time above 0, or leave it out to wait for every label."
+        settle(
             self,
-            "completion_rate",
-            positive("completion rate", self.completion_rate, "Give labels per worker and unit of time, e.g. 0.4."),
-        )
-        set_(
-            self,
-            "horizon",
-            positive(
-                "horizon", self.horizon, "Give a time above 0, or leave it out to wait for every label.", infinite=True
+            classes=classes,
+            budget=whole("budget", self.budget, 0, "Give the number of labels to buy, e.g. --budget 1200."),
+            completion_rate=positive(
+                "completion rate", self.completion_rate, "Give labels per worker and unit of time, e.g. 0.4."
             ),
+            horizon=positive("horizon", self.horizon, forever, infinite=True),
         )
-        set_(self, "arrival_rate", _arrival_rate(self.arrival_rate, self.horizon))
-        set_(self, "label_cost", at_least_0("label cost", self.label_cost, "Give e.g. --label-cost 0.02."))
-        priors = [c.prior for c in one_of_each]
-        set_(self, "workers", check_workers(self.workers, priors, [c.reward for c in one_of_each]))
+        settle(
+            self,
+            arrival_rate=_arrival_rate(self.arrival_rate, self.horizon),
+            label_cost=at_least_0("label cost", self.label_cost, "Give e.g. --label-cost 0.02."),
+            workers=check_workers(self.workers, one_of_each),
+        )
 
     @classmethod
     def identical(
@@ -400,7 +382,7 @@ class Problem:
     @property
     def tasks(self) -> int:
         """K, the number of tasks."""
-        return number_of_tasks(self.classes)
+        return round(float(counts_of(self.classes).sum()))
 
     @property
     def answers(self) -> int:
@@ -473,7 +455,7 @@ def in_units(problem: Problem) -> tuple[Problem, float]:
     scaled = {r: r.times(1.0 / unit) for r in different}
     classes: Sequence[TaskClass]
     if isinstance(problem.classes, ScoreClasses):
-        classes = problem.classes.with_reward(scaled[different[0]])
+        classes = replace(problem.classes, pattern=replace(problem.classes.pattern, reward=scaled[different[0]]))
     else:
         classes = tuple(replace(c, reward=scaled[c.reward]) for c in problem.classes)
     return replace(problem, classes=classes, label_cost=problem.label_cost / unit), unit

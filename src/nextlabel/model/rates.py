@@ -42,7 +42,7 @@ Cost: a sort of the times; draws sorts of at most TESTED.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from math import log
 from typing import Any, Literal, get_args
 
@@ -52,11 +52,17 @@ from scipy.special import chdtri
 from nextlabel.arrays import Floats
 from nextlabel.errors import InputError
 from nextlabel.files.labels import LabelTable, as_label_table
-from nextlabel.prose import counted, percent
+from nextlabel.prose import counted, percent, tallied
 
 DRAWS, TESTED = 999, 2000
-#: Steps that clocks are seen to have, in seconds, and how close to one a time has to be.
-GRIDS, CLOSE = (86400.0, 3600.0, 60.0, 1.0), 1e-3
+#: Units of time by their names: how many seconds they are, and the word for one. Clocks are seen to have these steps.
+Unit = Literal["s", "min", "hour", "day"]
+UNITS = {"s": (1.0, "second"), "min": (60.0, "minute"), "hour": (3600.0, "hour"), "day": (86400.0, "day")}
+#: How close to a step of the clock a time has to be, and the chance that an exponential gap counts as a pause.
+CLOSE, PAUSE = 1e-3, 0.01
+#: Fewer arrivals than this say nothing.
+LEAST = 3
+HINT = "Name the columns with --assigned-column and --submitted-column."
 #: A fit is called into doubt below this p-value.
 DOUBT = 0.05
 NORMAL = 1.959963984540054
@@ -172,7 +178,7 @@ def _on_clock(k: Floats, q: Floats) -> Floats:
 
 def grid_of(seconds: Floats) -> float:
     """The largest step of a clock that all times are whole numbers of, 0 if there is none."""
-    for step in GRIDS:
+    for step, _ in reversed(UNITS.values()):
         if np.abs(seconds / step - np.rint(seconds / step)).max() * step < CLOSE:
             return step
     return 0.0
@@ -193,15 +199,6 @@ def _draw(rng: np.random.Generator, draws: int, n: int, grid: float, in_a_row: b
         x = np.floor(rng.random((draws, n)) + x / grid) * grid
     x.sort(axis=1)
     return x
-
-
-Unit = Literal["s", "min", "hour", "day"]
-SECONDS: dict[str, float] = {"s": 1.0, "min": 60.0, "hour": 3600.0, "day": 86400.0}
-NAMES = {"s": "second", "min": "minute", "hour": "hour", "day": "day"}
-PAUSE = 0.01
-#: Fewer arrivals than this say nothing.
-LEAST = 3
-HINT = "Name the columns with --assigned-column and --submitted-column."
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,13 +246,10 @@ class Rates:
         else:
             out.append(f"Completions: {self._rate(self.durations)}, from {counted(len(self.durations), 'duration')}.")
             out += self._fit("Durations", self.durations)
-        if self.backwards:
-            out.append(
-                f"{counted(self.backwards, 'label')} submitted before it was assigned left out of the durations."
-            )
-        if self.without_time:
-            out.append(f"{counted(self.without_time, 'label')} without these times left out.")
-        return out
+        return out + tallied(
+            (self.backwards, "label", "submitted before it was assigned left out of the durations."),
+            (self.without_time, "label", "without these times left out."),
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """The numbers, without the times."""
@@ -267,12 +261,7 @@ class Rates:
             "arrivals": self.arrivals.as_dict(),
             "active": None if self.active is None else self.active.as_dict(),
             "durations": None if self.durations is None else self.durations.as_dict(),
-            "pauses": {
-                "count": self.pauses.count,
-                "longer_than": self.pauses.longer_than,
-                "longest": self.pauses.longest,
-                "share_of_time": self.pauses.share,
-            },
+            "pauses": {"share_of_time" if key == "share" else key: x for key, x in asdict(self.pauses).items()},
             "labels_without_time": self.without_time,
             "submitted_before_assigned": self.backwards,
         }
@@ -280,12 +269,12 @@ class Rates:
     def _rate(self, fit: ExponentialFit) -> str:
         lower, upper = fit.robust if fit.doubtful else (fit.lower, fit.upper)
         whatever = ", whatever their distribution" if fit.doubtful else ""
-        return f"{fit.rate:.4g} per {NAMES[self.unit]} (95% interval {lower:.4g} to {upper:.4g}{whatever})"
+        return f"{fit.rate:.4g} per {UNITS[self.unit][1]} (95% interval {lower:.4g} to {upper:.4g}{whatever})"
 
     def _fit(self, what: str, fit: ExponentialFit) -> list[str]:
         out = [fit.sentence(what)]
         if fit.grid > 0:
-            step = next(name for key, name in NAMES.items() if abs(SECONDS[key] / SECONDS[self.unit] - fit.grid) < 1e-9)
+            step = next(name for step, name in UNITS.values() if abs(step / UNITS[self.unit][0] - fit.grid) < 1e-9)
             out.append(f"{what} are in whole {step}s, which the test takes into account.")
         elif fit.zeros > 0:
             out.append(f"{percent(fit.zeros)} of them are 0: several labels of one moment, as batches have them.")
@@ -294,13 +283,13 @@ class Rates:
     def _pauses(self) -> list[str]:
         if self.active is None:
             return []
-        name = NAMES[self.unit]
-        out = [
+        name = UNITS[self.unit][1]
+        return [
             f"{counted(self.pauses.count, 'gap')} longer than {self.pauses.longer_than:.3g} {name}s (the longest "
             f"{self.pauses.longest:.3g}) {'holds' if self.pauses.count == 1 else 'hold'} {percent(self.pauses.share)} "
-            f"of the time, as nights would; between them arrivals are {self._rate(self.active)}."
+            f"of the time, as nights would; between them arrivals are {self._rate(self.active)}.",
+            *self._fit("Gaps between arrivals, pauses left out,", self.active),
         ]
-        return out + self._fit("Gaps between arrivals, pauses left out,", self.active)
 
 
 def estimate_rates(labels: Any, *, unit: Unit = "s", seed: int = 0, draws: int = DRAWS) -> Rates:
@@ -310,12 +299,12 @@ def estimate_rates(labels: Any, *, unit: Unit = "s", seed: int = 0, draws: int =
         raise InputError(f"unit {unit!r} is not known.", f"Use one of {', '.join(get_args(Unit))}.")
     if table.report.times_unread:
         raise InputError(table.report.times_unread, HINT)
-    scale = SECONDS[unit]
+    scale = UNITS[unit][0]
     source, times = _moments(table)
     gaps = np.diff(np.sort(times))
     if not (gaps > 0).any():
         raise InputError("all labels have the same time.", HINT)
-    limit = _limit(gaps)
+    limit = float(np.median(gaps[gaps > 0])) / log(2.0) * log(len(gaps) / PAUSE)
     long = gaps > limit
     pauses = Pauses(int(long.sum()), limit / scale, float(gaps.max()) / scale, float(gaps[long].sum() / gaps.sum()))
     some = bool(long.any()) and int((gaps[~long] > 0).sum()) >= LEAST
@@ -337,10 +326,10 @@ def _moments(table: LabelTable) -> tuple[Literal["assigned_at", "submitted_at"],
     assigned, submitted = (
         np.empty(0) if times is None else times[np.isfinite(times)] for times in (table.assigned_at, table.submitted_at)
     )
-    if max(len(assigned), len(submitted)) < LEAST:
-        known = max(len(assigned), len(submitted))
+    known = max(len(assigned), len(submitted))
+    if known < LEAST:
         raise InputError(f"{known} of {counted(len(table), 'label')} have a time, and rates need {LEAST}.", HINT)
-    return ("assigned_at", assigned) if len(assigned) >= len(submitted) else ("submitted_at", submitted)
+    return ("assigned_at", assigned) if len(assigned) == known else ("submitted_at", submitted)
 
 
 def _durations(table: LabelTable) -> tuple[Floats | None, int]:
@@ -352,8 +341,3 @@ def _durations(table: LabelTable) -> tuple[Floats | None, int]:
     good = took[took >= 0]
     enough = len(good) >= LEAST and bool((good > 0).any())
     return (good if enough else None), len(took) - len(good)
-
-
-def _limit(gaps: Floats) -> float:
-    """What a gap has to exceed to be a pause."""
-    return float(np.median(gaps[gaps > 0])) / log(2.0) * log(len(gaps) / PAUSE)

@@ -24,7 +24,7 @@ import numpy as np
 
 from nextlabel.arrays import Floats, Ints
 from nextlabel.errors import ProblemError
-from nextlabel.model.prior import number, shown
+from nextlabel.model.prior import number, positive, settle, shown
 
 
 class Reward(ABC):
@@ -92,11 +92,10 @@ def _expected(truth: Floats, utility: Floats) -> Floats:
     return out
 
 
-def _finite(name: str, value: object, *, least: float = -np.inf) -> float:
+def _finite(name: str, value: object) -> float:
     x = number(value)
-    if not isfinite(x) or x < least or (least == 0.0 and x == 0.0):
-        what = "a positive number" if least == 0.0 else "a number"
-        raise ProblemError(f"{name} is {shown(value)}, which is not {what}.", f"Give {name} as {what}, e.g. 1.")
+    if not isfinite(x):
+        raise ProblemError(f"{name} is {shown(value)}, which is not a number.", f"Give {name} as a number, e.g. 1.")
     return x
 
 
@@ -109,7 +108,7 @@ class Accuracy(Reward):
     symmetric = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "value", _finite("value of a correct task", self.value, least=0.0))
+        settle(self, value=positive("value of a correct task", self.value, "Give e.g. 1."))
 
     def values(self, prob: Floats, truth: Floats, first: Ints, child: Ints) -> tuple[Floats, Floats]:
         """v max_q P_q and v."""
@@ -154,9 +153,7 @@ class Utility(Reward):
                 f"utility {self.matrix!r} is not a matrix.",
                 "Give one row a decision, one number a truth: [[1,0],[0,1]].",
             )
-        object.__setattr__(self, "matrix", rows)
-        if self.abstain is not None:
-            object.__setattr__(self, "abstain", _finite("abstain", self.abstain))
+        settle(self, matrix=rows, abstain=None if self.abstain is None else _finite("abstain", self.abstain))
 
     def rows(self) -> Floats:
         """(decisions, truths), the abstention last."""
@@ -225,7 +222,7 @@ class SquaredError(Reward):
     symmetric = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", _finite("scale", self.scale, least=0.0))
+        settle(self, scale=positive("scale", self.scale, "Give e.g. 1."))
 
     def values(self, prob: Floats, truth: Floats, first: Ints, child: Ints) -> tuple[Floats, Floats]:
         """-s (1/2) sum_j p_j (p_j(child_j) - p_j) and 0."""

@@ -40,7 +40,7 @@ import math
 import tomllib
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -58,15 +58,25 @@ from nextlabel.model.tasks import DEFAULT_COLUMN, TaskClass, beta_of_score, read
 
 Table = dict[str, Any]
 WORKER_KEYS = ("sd", "accuracy", "confusion", "prior", "supply", "arrival_rate", "count", "cost")
-WAYS = ("accuracy", "confusion", "prior")
 
 
 class Kind(NamedTuple):
     """How one kind is made from a table that has all of ``needs`` and perhaps some of ``may``."""
 
-    make: Callable[[Table], Any]
+    make: Callable[..., Any]
     needs: tuple[str, ...] = ()
     may: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, made: Any) -> Kind:
+        """That of a class whose fields are the keys."""
+        keys = {field.name: field.default is MISSING for field in fields(made)}
+        lists = [field.name for field in fields(made) if field.type == "tuple[float, ...]"]
+
+        def make(**table: Any) -> Any:
+            return made(**table | {key: _list(table, key) for key in lists})
+
+        return cls(make, *(tuple(key for key in keys if keys[key] == needed) for needed in (True, False)))
 
 
 def known_keys(table: Table, allowed: tuple[str, ...], where: str) -> None:
@@ -76,14 +86,14 @@ def known_keys(table: Table, allowed: tuple[str, ...], where: str) -> None:
         raise FileFormatError(f"unknown key {unknown[0]!r} in {where}.", f"Allowed keys: {', '.join(allowed)}.")
 
 
-def _mixture(table: Table) -> BetaMixture:
+def _mixture(**table: Any) -> BetaMixture:
     betas = _list(table, "betas")
     if not all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in betas):
         raise ProblemError(f"betas {betas!r} are not pairs of numbers.", "Write e.g. betas = [[8, 2], [1, 1]].")
     return BetaMixture(_list(table, "weights"), tuple(Beta(*pair) for pair in betas))
 
 
-def _fact(table: Table) -> Fact:
+def _fact(**table: Any) -> Fact:
     if len(table) != 1:
         raise ProblemError(
             "a fact has a probability (of truth 1) or probabilities (one for each answer), one of the two.",
@@ -93,21 +103,13 @@ def _fact(table: Table) -> Fact:
 
 
 PRIORS = {
-    "beta": Kind(lambda t: Beta(t["alpha"], t["beta"]), ("alpha", "beta")),
+    "beta": Kind.of(Beta),
     "mixture": Kind(_mixture, ("weights", "betas")),
-    "histogram": Kind(lambda t: Histogram(_list(t, "edges"), _list(t, "weights")), ("edges", "weights")),
-    "logit-normal": Kind(lambda t: LogitNormal(t["mean"], t["sd"]), ("mean", "sd")),
-    "dirichlet": Kind(lambda t: Dirichlet(_list(t, "weights")), ("weights",)),
-    "one-coin": Kind(lambda t: OneCoin(t["probability"], t["accuracy"]), ("probability", "accuracy")),
-    "fact": Kind(lambda t: _fact(t), (), ("probability", "probabilities")),
-    "score": Kind(lambda t: beta_of_score(t["probability"], t["strength"]), ("probability", "strength")),
+    **{made.kind: Kind.of(made) for made in (Histogram, LogitNormal, Dirichlet, OneCoin)},
+    "fact": Kind(_fact, (), ("probability", "probabilities")),
+    "score": Kind(beta_of_score, ("probability", "strength")),
 }
-
-REWARDS = {
-    "accuracy": Kind(lambda t: Accuracy(**t), (), ("value",)),
-    "utility": Kind(lambda t: Utility(**t), ("matrix",), ("abstain",)),
-    "squared-error": Kind(lambda t: SquaredError(**t), (), ("scale",)),
-}
+REWARDS = {made.kind: Kind.of(made) for made in (Accuracy, Utility, SquaredError)}
 
 
 def prior_from(value: Any) -> Prior:
@@ -149,25 +151,28 @@ def prior_table(prior: Prior) -> Table | list[float]:
         case Fact():
             two = prior.probability is not None
             rest = {"probability": prior.probability} if two else {"probabilities": list(prior.probabilities)}
-        case Dirichlet() | Histogram() | LogitNormal() | OneCoin():
-            rest = {key: list(x) if isinstance(x, tuple) else x for key, x in asdict(prior).items()}
         case _:
-            raise ProblemError(f"the prior {prior.describe()} has no form in a problem file.", "Use a built-in prior.")
+            rest = _said(prior, PRIORS)
     return {"kind": prior.kind, **rest}
 
 
 def reward_table(reward: Reward) -> Table | str:
     """What ``reward_from`` reads as this reward; its name alone where nothing else needs saying."""
-    match reward:
-        case Accuracy() | SquaredError():
-            rest: Table = {key: x for key, x in asdict(reward).items() if x != 1.0}
-        case Utility():
-            rest = {"matrix": [list(row) for row in reward.matrix]}
-            if reward.abstain is not None:
-                rest["abstain"] = reward.abstain
-        case _:
-            raise ProblemError(f"the reward {reward.describe()} has no form in a problem file.", "Use a built-in one.")
+    rest = _said(reward, REWARDS)
     return {"kind": reward.kind, **rest} if rest else reward.kind
+
+
+def _said(one: Any, kinds: dict[str, Kind] | None = None) -> Table:
+    """The fields of an object that are not as they are by default, tuples as lists; it must be of one of the kinds."""
+    if kinds is not None and one.kind not in kinds:
+        what = "prior" if kinds is PRIORS else "reward"
+        raise ProblemError(f"the {what} {one.describe()} has no form in a problem file.", f"Use a built-in {what}.")
+    values = ((field, getattr(one, field.name)) for field in fields(one))
+    return {field.name: _lists(value) for field, value in values if value != field.default}
+
+
+def _lists(value: Any) -> Any:
+    return [_lists(one) for one in value] if isinstance(value, tuple) else value
 
 
 def _make(what: str, kinds: dict[str, Kind], table: Table, example: str) -> Any:
@@ -180,7 +185,7 @@ def _make(what: str, kinds: dict[str, Kind], table: Table, example: str) -> Any:
     for key in kind.needs:
         if key not in table:
             raise ProblemError(f"a {what} of kind {name!r} has no {key}.", f"It needs {' and '.join(kind.needs)}.")
-    return kind.make({key: value for key, value in table.items() if key != "kind"})
+    return kind.make(**{key: value for key, value in table.items() if key != "kind"})
 
 
 def _list(table: Table, key: str) -> tuple[Any, ...]:
@@ -192,16 +197,14 @@ def _list(table: Table, key: str) -> tuple[Any, ...]:
 
 def worker_type(entry: dict[str, Any], answers: int) -> WorkerType:
     """One [[workers]] table, for tasks with that many answers."""
-    given = [key for key in WAYS if key in entry]
+    given = [key for key in ("accuracy", "confusion", "prior") if key in entry]
     if len(given) != 1:
         said = f"has {' and '.join(given)}" if given else "does not say how its workers answer"
         raise ProblemError(f"a [[workers]] table {said}.", "Give accuracy, confusion or prior, one of them.")
-    rest = {key: value for key, value in entry.items() if key not in WAYS}
-    if "accuracy" in entry:
-        return WorkerType(one_coin(entry["accuracy"], answers), **rest)
-    if "confusion" in entry:
-        return WorkerType(entry["confusion"], **rest)
-    return WorkerType(prior=entry["prior"], **rest)
+    rest = {key: value for key, value in entry.items() if key not in ("accuracy", "confusion")}
+    if given == ["prior"]:
+        return WorkerType(**rest)
+    return WorkerType(one_coin(entry["accuracy"], answers) if "accuracy" in entry else entry["confusion"], **rest)
 
 
 def answers_text(worker: WorkerType) -> str:
@@ -215,35 +218,18 @@ def answers_text(worker: WorkerType) -> str:
 
 def worker_table(worker: WorkerType) -> dict[str, Any]:
     """What ``worker_type`` reads as this type; the accuracy alone where that says it all."""
-    table: dict[str, Any] = {}
-    if worker.channel is None:
-        table["prior"] = [list(row) for row in worker.prior or ()]
-    elif one_coin(worker.channel[0][0], worker.answers) == worker.channel:
-        table["accuracy"] = worker.channel[0][0]
-    else:
-        table["confusion"] = [list(row) for row in worker.channel]
-    if worker.supply is not None:
-        table["supply"] = worker.supply
-    if worker.arrival_rate is not None:
-        table["arrival_rate"] = worker.arrival_rate
-    if worker.count != 1:
-        table["count"] = worker.count
-    if worker.cost > 0:
-        table["cost"] = worker.cost
-    return table
+    rest = _said(worker)
+    channel = rest.pop("channel", None)
+    if channel is None:
+        return {"prior": rest.pop("prior")} | rest
+    alike = one_coin(channel[0][0], worker.answers) == worker.channel
+    return ({"accuracy": channel[0][0]} if alike else {"confusion": channel}) | rest
 
 
 PROBLEM_KEYS = (
-    "budget",
-    "arrival_rate",
-    "arrival_period",
-    "completion_rate",
-    "horizon",
-    "label_cost",
-    "tasks",
-    "workers",
+    "budget", "arrival_rate", "arrival_period", "completion_rate", "horizon", "label_cost", "tasks", "workers",
     "question",
-)
+)  # fmt: skip
 TASK_KEYS = ("count", "sd", "prior", "threshold", "reward", "scores")
 #: Keys of [question] beside the answer.
 OPTIONS: dict[str, tuple[str, ...]] = {
@@ -285,19 +271,18 @@ def read_problem_table(path: str | Path) -> dict[str, Any]:
     known_keys(question, ("answer", *OPTIONS[kind]), f"[question] of {path} with answer {kind}")
     if kind == "multi":
         labels_asked(question.get("labels"))
-    tasks = table.get("tasks", [])
-    if not isinstance(tasks, list) or not all(isinstance(t, dict) for t in tasks):
-        raise FileFormatError(f"'tasks' in {path} is not an array of tables.", "Write [[tasks]] above each class.")
-    for entry in tasks:
-        known_keys(entry, TASK_KEYS, f"[[tasks]] of {path}")
+    for name, keys, one in (("tasks", TASK_KEYS, "class"), ("workers", WORKER_KEYS, "type")):
+        entries = table.get(name, [])
+        if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+            raise FileFormatError(
+                f"{name!r} in {path} is not an array of tables.", f"Write [[{name}]] above each {one}."
+            )
+        for entry in entries:
+            known_keys(entry, keys, f"[[{name}]] of {path}")
+    for entry in table.get("tasks", []):
         scores = entry.get("scores")
         if isinstance(scores, dict) and isinstance(scores.get("file"), str):
             scores["file"] = str(path.parent / scores["file"])
-    workers = table.get("workers", [])
-    if not isinstance(workers, list) or not all(isinstance(w, dict) for w in workers):
-        raise FileFormatError(f"'workers' in {path} is not an array of tables.", "Write [[workers]] above each type.")
-    for entry in workers:
-        known_keys(entry, WORKER_KEYS, f"[[workers]] of {path}")
     return table
 
 
@@ -396,30 +381,29 @@ def problem_to_toml(problem: Problem) -> str:
 
 def problem_table(problem: Problem) -> dict[str, Any]:
     """What ``problem_from_table`` reads as this problem."""
-    rate = problem.arrival_rate
-    table: dict[str, Any] = {"budget": problem.budget, "arrival_rate": rate}
+    rate, optional = problem.arrival_rate, {"horizon": problem.finite, "label_cost": problem.label_cost > 0}
+    rates: Table = {"arrival_rate": rate}
     if isinstance(rate, PiecewiseRate):
-        table["arrival_rate"] = [list(piece) for piece in rate.pieces]
-        if rate.period < float("inf"):
-            table["arrival_period"] = rate.period
-    table["completion_rate"] = problem.completion_rate
-    if problem.finite:
-        table["horizon"] = problem.horizon
-    if problem.label_cost > 0:
-        table["label_cost"] = problem.label_cost
-    table["tasks"] = [_task_table(entry) for entry in problem.classes]
-    if problem.workers:
-        table["workers"] = [worker_table(entry) for entry in problem.workers]
-    return table
+        rates = {"arrival_rate": _lists(rate.pieces), "arrival_period": rate.period}
+        rates = {key: value for key, value in rates.items() if value != math.inf}
+    return {
+        "budget": problem.budget,
+        **rates,
+        "completion_rate": problem.completion_rate,
+        **{key: getattr(problem, key) for key, said in optional.items() if said},
+        "tasks": [_task_table(entry) for entry in problem.classes],
+        **({"workers": list(map(worker_table, problem.workers))} if problem.workers else {}),
+    }
 
 
 def _task_table(entry: TaskClass) -> dict[str, Any]:
-    table: dict[str, Any] = {"count": entry.count}
-    if entry.prior.thresholded:
-        table["threshold"] = entry.threshold
-    table["prior"] = prior_table(entry.prior)
     reward = reward_table(entry.reward)
-    return table if reward == "accuracy" else {**table, "reward": reward}
+    return {
+        "count": entry.count,
+        **({"threshold": entry.threshold} if entry.prior.thresholded else {}),
+        "prior": prior_table(entry.prior),
+        **({} if reward == "accuracy" else {"reward": reward}),
+    }
 
 
 def _rate(table: dict[str, Any]) -> Any:

@@ -22,7 +22,7 @@ import math
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from numbers import Integral, Real
+from numbers import Integral
 from pathlib import Path
 from typing import Any, NamedTuple, overload
 
@@ -32,12 +32,12 @@ from numpy.typing import ArrayLike
 from nextlabel.arrays import Floats, Ints
 from nextlabel.errors import FileFormatError, ProblemError
 from nextlabel.files.columns import find_columns, probability
-from nextlabel.files.tables import Frame, Table, TableSummary, open_table
+from nextlabel.files.tables import Frame, TableSummary, open_table
 from nextlabel.kernels.inputs import Lattices
 from nextlabel.model.beta import Beta, beta_beliefs
 from nextlabel.model.fact import OneCoin, coin_beliefs
 from nextlabel.model.lattice import Lattice, make_lattice, rewards_of, stack_arrays, stack_lattices
-from nextlabel.model.prior import Prior, number, shown
+from nextlabel.model.prior import Prior, number, settle, shown
 from nextlabel.model.rewards import Accuracy, Reward
 from nextlabel.model.simplex import nodes_of
 
@@ -55,16 +55,14 @@ class TaskClass:
     reward: Reward = field(default_factory=Accuracy)
 
     def __post_init__(self) -> None:
-        object.__setattr__(
-            self, "count", whole("number of tasks", self.count, 1, "Give at least one task, e.g. --tasks 100.")
-        )
+        count = whole("number of tasks", self.count, 1, "Give at least one task, e.g. --tasks 100.")
         d = number(self.threshold)
         if not 0 < d < 1:
             raise ProblemError(
                 f"threshold {self.threshold!r} is outside (0, 1).", "Give a number between 0 and 1, e.g. 0.5."
             )
-        object.__setattr__(self, "threshold", d)
-        if not self.prior.thresholded and self.threshold != 0.5:
+        settle(self, count=count, threshold=d)
+        if not self.prior.thresholded and d != 0.5:
             raise ProblemError(
                 f"a threshold means nothing to tasks with the prior {self.prior.describe()}.",
                 "Leave it out: thresholds are for binary answers of unknown reliability.",
@@ -75,10 +73,6 @@ class TaskClass:
     def answers(self) -> int:
         """J, the number of answers."""
         return self.prior.answers
-
-    def beliefs(self, depth: int) -> tuple[Floats, Floats]:
-        """Predictive probabilities of the answers and posterior probabilities of the truths, (nodes, J) each."""
-        return self.prior.believe(self.threshold, depth)
 
     def lattice(self, depth: int) -> Lattice:
         """The belief lattice of one task of this class."""
@@ -94,16 +88,6 @@ def whole(name: str, value: Any, least: int, hint: str) -> int:
         given = f"{count}" if abs(count) <= LARGEST else "too large a number"
         raise ProblemError(f"{name} is {given}: give a whole number from {least} to {LARGEST:,}.", hint)
     return count
-
-
-def positive(name: str, value: Any, hint: str, *, infinite: bool = False) -> float:
-    """``value`` as a positive float, or a ProblemError."""
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise ProblemError(f"{name} is {value!r}, which is not a number.", hint)
-    x = number(value)
-    if not x > 0 or (math.isinf(x) and not infinite):
-        raise ProblemError(f"{name} is {x:g}, which is not a positive number.", hint)
-    return x
 
 
 def at_least_0(name: str, value: Any, hint: str) -> float:
@@ -216,8 +200,20 @@ class ItemScores:
 
 def read_scores(source: str | os.PathLike[str] | Frame, column: str = DEFAULT_COLUMN) -> ItemScores:
     """The scores in ``column`` of a file with a header, or of a data frame."""
+    values = list[float]()
     with open_table(source, "scores") as table:
-        return _scores(table, column)
+        place, report = find_columns(table, {"score": column})["score"], table.report
+        for row, cell in table.rows([place]):
+            values.append(probability(cell))
+            if math.isnan(values[-1]):
+                where = f"{table.columns[place]} in row {row:,} of {report.name}"
+                raise FileFormatError(f"{where} is {cell!r}, not a number from 0 to 1.", "Give probabilities.")
+            report.decimal_commas += isinstance(cell, str) and "," in cell
+    if not values:
+        raise FileFormatError(f"{report.name} has a header and no rows.", "Give one row per item.")
+    scores = np.array(values)
+    inside = np.clip(scores, LEAST, 1.0 - LEAST)
+    return ItemScores(inside, int((inside != scores).sum()), report)
 
 
 def score_classes(
@@ -254,38 +250,19 @@ def score_classes(
     )  # fmt: skip
 
 
-def _scores(table: Table, column: str) -> ItemScores:
-    place = find_columns(table, {"score": column})["score"]
-    report, values = table.report, []
-    for batch in table.batches([place]):
-        for row, cell in zip(batch.numbers, batch.columns[0], strict=True):
-            value = probability(cell)
-            if math.isnan(value):
-                where = f"{table.columns[place]} in row {row:,} of {report.name}"
-                raise FileFormatError(f"{where} is {cell!r}, not a number from 0 to 1.", "Give probabilities.")
-            report.decimal_commas += isinstance(cell, str) and "," in cell
-            values.append(value)
-    if not values:
-        raise FileFormatError(f"{report.name} has a header and no rows.", "Give one row per item.")
-    scores = np.array(values)
-    inside = np.clip(scores, LEAST, 1.0 - LEAST)
-    return ItemScores(inside, int((inside != scores).sum()), report)
-
-
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ScoreClasses(Sequence[TaskClass]):
     """A class for each score; all share threshold, reward, and strength or accuracy.
 
-    Tasks that stand for others (``solve.grouping``) need not be whole numbers of them.
+    Tasks that stand for others (``solve.grouping``) need not be whole numbers of them. ``pattern`` has the threshold,
+    the reward and a prior of the kind; its numbers do not matter.
     """
 
-    __slots__ = ("accuracy", "counts", "pattern", "strength", "values")
-
-    def __init__(
-        self, values: Floats, counts: Ints | Floats, pattern: TaskClass, strength: float | None, accuracy: float | None
-    ) -> None:
-        """``pattern`` has the threshold, the reward and a prior of the kind; its numbers do not matter."""
-        self.values, self.counts, self.pattern = values, counts, pattern
-        self.strength, self.accuracy = strength, accuracy
+    values: Floats
+    counts: Ints | Floats
+    pattern: TaskClass
+    strength: float | None
+    accuracy: float | None
 
     def __len__(self) -> int:
         return len(self.values)
@@ -320,25 +297,11 @@ class ScoreClasses(Sequence[TaskClass]):
         return hash((self._shared, self.values.tobytes(), self.counts.tobytes()))
 
     def __repr__(self) -> str:
-        return f"<{len(self):,} different scores of {self.tasks:,} tasks>"
-
-    @property
-    def tasks(self) -> int:
-        """Number of tasks."""
-        return round(float(self.counts.sum()))
+        return f"<{len(self):,} different scores of {round(float(self.counts.sum())):,} tasks>"
 
     def of(self, values: Floats, counts: Ints | Floats) -> ScoreClasses:
         """Other scores of the family."""
-        return ScoreClasses(values, counts, self.pattern, self.strength, self.accuracy)
-
-    def with_reward(self, reward: Reward) -> ScoreClasses:
-        """The same tasks with another reward."""
-        pattern = replace(self.pattern, reward=reward)
-        return ScoreClasses(self.values, self.counts, pattern, self.strength, self.accuracy)
-
-    def with_strength(self, strength: float) -> ScoreClasses:
-        """The same scores, worth so many labels."""
-        return ScoreClasses(self.values, self.counts, self.pattern, strength, None)
+        return replace(self, values=values, counts=counts)
 
     def stack(self, depth: int) -> Lattices:
         """The lattices of the scores, one for each."""
@@ -386,11 +349,6 @@ def many_lattices(classes: Sequence[TaskClass], depth: int) -> Iterator[tuple[Fl
         yield counts_of(some), stack_classes(some, depth, lumped=False)
 
 
-def number_of_tasks(classes: Sequence[TaskClass]) -> int:
-    """K."""
-    return classes.tasks if isinstance(classes, ScoreClasses) else sum(c.count for c in classes)
-
-
 def patterns(classes: Sequence[TaskClass]) -> Sequence[TaskClass]:
     """Classes with every kind of prior and every reward that some classes have."""
     return (classes.pattern,) if isinstance(classes, ScoreClasses) else classes
@@ -399,11 +357,6 @@ def patterns(classes: Sequence[TaskClass]) -> Sequence[TaskClass]:
 def different_rewards(classes: Sequence[TaskClass]) -> list[Reward]:
     """The rewards of some classes, each of them once."""
     return list(dict.fromkeys(c.reward for c in patterns(classes)))
-
-
-def kinds_of_priors(classes: Sequence[TaskClass]) -> list[str]:
-    """The kinds of the priors of some classes, each of them once, in the order of the alphabet."""
-    return sorted({c.prior.kind for c in patterns(classes)})
 
 
 def prior_of_score(p: float, strength: float | None, accuracy: float | None) -> Prior:

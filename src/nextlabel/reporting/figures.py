@@ -13,7 +13,7 @@ from nextlabel.arrays import Floats
 from nextlabel.model.mixture import as_mixture
 from nextlabel.model.prior_learning import Cells, LearntPrior, cells_of
 from nextlabel.model.prior_weights import LabelCounts
-from nextlabel.model.rates import NAMES, ExponentialFit, Rates, shown_p
+from nextlabel.model.rates import UNITS, ExponentialFit, Rates, shown_p
 from nextlabel.reporting.style import BLUE, BROWN, GREY, RED, drawing
 
 if TYPE_CHECKING:
@@ -47,8 +47,8 @@ def binned(cells: Cells) -> tuple[Floats, Floats, Floats]:
     most = int(cells.labels.max())
     bars = most if cells.labels.min() == most <= MOST_BARS else TENTHS
     place = np.floor(bars * cells.ones / cells.labels + 0.5).astype(np.int64)
-    total = cells.observed.sum()
-    observed = np.bincount(place, cells.observed, bars + 1) / total
+    total = len(cells)
+    observed = np.bincount(place, cells.tasks, bars + 1) / total
     return np.arange(bars + 1) / bars, observed, np.bincount(place, cells.expected, bars + 1) / total
 
 
@@ -77,8 +77,8 @@ def _densities(axes: Axes, learnt: Sequence[LearntPrior]) -> None:
 def _density(one: LearntPrior, theta: Floats) -> Floats:
     mixture = as_mixture(one.prior)
     total = np.zeros_like(theta)
-    for v, c in zip(mixture.weights, mixture.components, strict=True):
-        total += v * np.exp(xlogy(c.alpha - 1, theta) + xlog1py(c.beta - 1, -theta) - log_beta(c.alpha, c.beta))
+    for v, (beta, alpha) in zip(mixture.weights, mixture.alpha, strict=True):
+        total += v * np.exp(xlogy(alpha - 1, theta) + xlog1py(beta - 1, -theta) - log_beta(alpha, beta))
     return total
 
 
@@ -90,7 +90,7 @@ def _look(one: LearntPrior) -> dict[str, Any]:
 
 def rates_figure(rates: Rates) -> Figure:
     """Gaps between arrivals on the left, durations on the right where they are known."""
-    name = NAMES[rates.unit]
+    name = UNITS[rates.unit][1]
     panels = 1 if rates.durations is None else 2
     with drawing(1, panels, figsize=(5.25 * panels, 4.2), squeeze=False) as (figure, axes):
         _panel(axes[0, 0], rates.active or rates.arrivals, "gaps")

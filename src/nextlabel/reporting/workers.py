@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -213,16 +214,7 @@ def crowd_fields(found: LearntCrowd) -> dict[str, Any]:
         },
         "contradiction": None if found.contradiction is None else found.contradiction.sentences(),
         "groups": [list(group) for group in found.groups],
-        "copying": [
-            {
-                "workers": list(one.workers),
-                "shared": one.shared,
-                "alike": one.alike,
-                "excused": one.excused,
-                "p_value": one.p_value,
-            }
-            for one in found.copying
-        ],
+        "copying": [asdict(one) for one in found.copying],
         "pairs_looked_at": found.pairs,
         "evidence": found.evidence,
         "converged": found.converged,

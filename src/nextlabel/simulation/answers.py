@@ -38,9 +38,10 @@ from nextlabel.files.columns import cell_text
 from nextlabel.files.labels import LabelSummary, read_answers, read_labels
 from nextlabel.files.tables import TableSummary
 from nextlabel.model.fact import Fact
+from nextlabel.model.prior import positive
 from nextlabel.model.problem import Problem
 from nextlabel.model.tables import known_keys, labels_asked
-from nextlabel.model.tasks import positive, whole
+from nextlabel.model.tasks import whole
 from nextlabel.policies.allocation import Outlook
 from nextlabel.policies.crowd.allocator import GrowingCrowd
 from nextlabel.policies.crowd.forms import FormCrowd

@@ -114,7 +114,7 @@ def sample_tasks(problem: Problem) -> tuple[Problem, int]:
     kept = kept.astype(np.int64)
     if isinstance(classes, ScoreClasses):
         values = classes.values[order][which]
-        some = ScoreClasses(values, kept, classes.pattern, classes.strength, classes.accuracy)
+        some = classes.of(values, kept)
     else:
         some = tuple(replace(classes[k], count=n) for k, n in zip(which.tolist(), kept.tolist(), strict=True))
     rate = problem.arrival_rate

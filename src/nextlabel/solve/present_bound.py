@@ -33,7 +33,7 @@ still take off. Cost: some hundred sweeps over the lattices, whatever the number
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -115,7 +115,7 @@ def _families(found: ScoreClasses, entry: Ints, groups: Groups) -> Iterator[Scor
     for m in np.unique(level):
         here = level == m
         after = (s * p[here] + ones[here]) / (s + m)
-        yield _different(found.with_strength(s + float(m)), after, members[here])
+        yield _different(replace(found, strength=s + float(m)), after, members[here])
 
 
 def _different(family: ScoreClasses, p: Floats, members: Floats) -> ScoreClasses:

@@ -41,7 +41,7 @@ from nextlabel.arrays import Floats
 from nextlabel.crowd.fit import crowd_labels
 from nextlabel.crowd.prior import CrowdPrior
 from nextlabel.errors import InputError
-from nextlabel.files.labels import Gold, LabelTable, as_label_table, read_gold
+from nextlabel.files.labels import Gold, LabelTable, as_gold, as_label_table
 from nextlabel.files.tables import Frame
 from nextlabel.kernels.crowd_grid import Chain, SimplexGrid, place
 from nextlabel.model.tasks import whole
@@ -149,9 +149,8 @@ def bound_from_labels(
             f"{coming:,} arrivals cannot give {budget:,} labels.", "Give at least as many arrivals as labels to buy."
         )
     table = as_label_table(labels)
-    known = gold if gold is None or isinstance(gold, Gold) else read_gold(gold, table)
-    data = crowd_labels(table)
-    posterior = CrowdPosterior(data, prior or CrowdPrior.default(data.answers), None if known is None else known.label)
+    truth, data = as_gold(gold, table).label, crowd_labels(table)
+    posterior = CrowdPosterior(data, prior or CrowdPrior.default(data.answers), truth)
     supply = CrowdSupply(coming * np.bincount(data.worker, minlength=data.workers) / len(data.task))
     found = bound_crowds(posterior, supply, budget, data.tasks, seed=seed, progress=progress)
     away = "nobody is turned away" if coming == budget else f"workers may be turned away, {coming:,} come"

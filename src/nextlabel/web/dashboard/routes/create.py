@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
-from itertools import chain, islice
+from itertools import islice
 from typing import IO, Annotated, Any
 
 from anyio import to_thread
@@ -161,7 +161,7 @@ def _scores(dashboard: DashboardState, upload: UploadedFile, column: str) -> lis
     place = upload.columns.index(column)
     found: list[float] = []
     with dashboard.uploads.open(upload) as file:
-        cells = chain.from_iterable(batch.columns[0] for batch in DelimitedTable(file, "the file").batches([place]))
+        cells = (cell for _, cell in DelimitedTable(file, "the file").rows([place]))
         for cell in islice(cells, SCORES):
             with suppress(ValueError):
                 found.append(number(cell))
@@ -231,7 +231,7 @@ def read_items(config: CampaignSettings, file: IO[bytes], id_column: str, score_
     for name in (id_column, score_column):
         if name and name not in table.columns:
             raise InputError(f"the file has no column {name[:60]!r}.", f"It has {listed(table.columns)}.")
-    for row, cells in table:
+    for row, *cells in table.rows():
         payload = dict(zip(table.columns, cells, strict=True))
         given: dict[str, Any] = {"payload": payload, "id": payload.get(id_column)}
         if score_column:

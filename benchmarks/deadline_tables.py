@@ -15,7 +15,8 @@ import numpy as np
 import nextlabel as nl
 from benchmarks.timing import count
 from nextlabel.arrays import Floats
-from nextlabel.kernels.sweep import offered, sweep
+from nextlabel.kernels.inputs import layer_at
+from nextlabel.kernels.sweep import sweep
 from nextlabel.policies.index import TOLERANCE
 from nextlabel.solve.index import index_cut
 from nextlabel.solve.index_roots import IndexWork, least_slack_time
@@ -40,7 +41,7 @@ def wrong(table: nl.results.IndexTable, gain: Floats, states: np.ndarray, price:
             layer = round(spare * RATE) + n - 1
             if layer >= gain.shape[2]:
                 continue
-            k, share = table._layer(n, layer / RATE)
+            k, share = layer_at(table.tau, table.slack_time, n, layer / RATE)
             row = rows[min(n, len(rows)) - 1, states]
             index = (1.0 - share) * row[:, k] + share * row[:, k + 1]
             g, apart = gain[n - 1, :, layer], index - price
@@ -57,7 +58,7 @@ def main() -> None:
     table = nl.index_table(PROBLEM, tolerance=TOLERANCE)
     cut = index_cut(make_cut(PROBLEM, None, None), PROBLEM)
     slow = IndexWork(PROBLEM, PROBLEM.classes[0], cut, make_timeline(PROBLEM, round(PROBLEM.horizon * RATE)))
-    pairs = offered(slow.stack.first, slow.grid)
+    states = np.flatnonzero(slow.grid.up >= 0)
     sys.stdout.write(
         f"{len(table.tau)} layers from a slack time of {least_slack_time(PROBLEM):.2f} on, "
         f"error by twice as many {table.error:.1e}.\n"
@@ -66,8 +67,8 @@ def main() -> None:
     total, largest = 0, 0.0
     for price in PRICES:
         sweep(slow.stack, slow.grid, slow.steps, price, V, N)
-        gain = V[:, pairs[:, 1]] - price - V[:, pairs[:, 0]]
-        near, off, far = wrong(table, gain, pairs[:, 0], price)
+        gain = V[:, slow.grid.up[states]] - price - V[:, states]
+        near, off, far = wrong(table, gain, states, price)
         total, largest = total + near, max(largest, float(off.max(initial=0.0)))
         sys.stdout.write(
             f"price {price:g}: {count(near)} indices within {NEAR:g}, {len(off)} on the wrong side, the furthest by "

@@ -101,7 +101,7 @@ def least_prices(problem: Problem, greatest: IndexTable) -> tuple[IndexTable, Bo
     for w in range(U):
         for n in range(1, min(len(rows), U - w) + 1):
             end = int(work.stack.first[max(U - w - n + 1, 0)])
-            reachable[n - 1, work.off[w] : work.off[w] + end] = True
+            reachable[n - 1, work.grid.off[w] : work.grid.off[w] + end] = True
     reopens &= reachable
     lower = rows.copy()
     lower[reopens] = np.minimum(closing, rows)[reopens]

@@ -69,7 +69,7 @@ def test_deadline(prior: Prior, rho: float, cap: int, flight: int) -> None:
     timed = replace(problem, horizon=longest)
     steps = round(longest * rho * steps_per_arrival)
     slow = IndexWork(timed, timed.classes[0], cut, make_timeline(timed, steps))
-    inner = np.concatenate([slow.off[w] + np.arange(slow.stack.first[cap - w]) for w in range(flight)])
+    inner = np.concatenate([slow.grid.off[w] + np.arange(slow.stack.first[cap - w]) for w in range(flight)])
     for p in (1, 3):
         V, N = np.zeros((2, ROWS, slow.states, steps + 1))
         sweep(slow.stack, slow.grid, slow.steps, PRICES[p], V, N)

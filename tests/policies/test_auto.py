@@ -61,7 +61,24 @@ def chosen(problem: Problem, groups: dict[tuple[int, int, int], int], n: int) ->
     active, count = arrays_of(setting, groups)
     room = np.zeros(len(active) + 2 * len(tables.levels.level))
     arrays, key = make_problem_arrays(setting, True), np.uint64(0)
-    s = choose_group(tables, by_state, arrays.level, arrays.child, active, active, count, n, 0, key, 0.5, -np.inf, room)
+    s = choose_group(
+        tables,
+        by_state,
+        arrays.level,
+        arrays.child,
+        active,
+        active,
+        count,
+        n,
+        0,
+        0,
+        float(n),
+        key,
+        0.5,
+        -np.inf,
+        np.zeros(0),
+        room,
+    )
     start = np.cumsum([0] + [view.nodes for view in setting.views])
     w, i = divmod(s, int(start[-1]))
     c = int(np.searchsorted(start, i, side="right")) - 1

@@ -61,7 +61,7 @@ def test_every_state_against_recursion(task: Task, U: int, lam: float) -> None:
         for w in range(U + 1):
             for m in range(U - w - n + 1):
                 for a in range(m + 1):
-                    ours = V[n, work.off[w] + work.stack.node_of[node_of_counts((a, m - a))]]
+                    ours = V[n, work.grid.off[w] + work.stack.node_of[node_of_counts((a, m - a))]]
                     assert ours == pytest.approx(float(oracle(a, m - a, w, n)), abs=ROUNDING)
 
 
@@ -117,7 +117,7 @@ def test_theory_theorem_2_no_delay_is_above(task: Task, U: int, lam: float) -> N
         for w in range(U - n + 1):
             for m in range(U - n - w + 1):
                 for a in range(m + 1):
-                    ours = V[n, work.off[w] + work.stack.node_of[node_of_counts((a, m - a))]]
+                    ours = V[n, work.grid.off[w] + work.stack.node_of[node_of_counts((a, m - a))]]
                     assert ours <= after_flight(task, endless, a, m - a, w) + ROUNDING
                     assert ours >= after_flight(task, task.R, a, m - a, w) - ROUNDING
                     if n == 0:

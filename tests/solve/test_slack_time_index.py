@@ -10,7 +10,7 @@ import pytest
 from scipy.special import gammaincc
 
 from nextlabel.errors import ProblemError
-from nextlabel.kernels.choice import layer_at
+from nextlabel.kernels.inputs import layer_at
 from nextlabel.kernels.sweep import sweep
 from nextlabel.model.problem import PiecewiseRate, Problem
 from nextlabel.policies.base import Setting
@@ -32,7 +32,7 @@ def slack_table(monkeypatch: pytest.MonkeyPatch, problem: Problem = PROBLEM) -> 
     with monkeypatch.context() as patch:
         patch.setattr("nextlabel.solve.index.TABLE_SIZE", 0)
         table = index_table(problem, cap=4, flight=2)
-    assert table.slack_time is not None
+    assert table.slack_time.rate > 0
     return table
 
 
@@ -52,14 +52,14 @@ def test_against_the_sweep_over_time(monkeypatch: pytest.MonkeyPatch) -> None:
         i = int(rng.integers(0, slow.stack.first[4 - w]))
         layer = int(rng.integers(np.ceil((LEAST * RATE + n - 1) * steps_per_arrival), slow.line.layers))
         k, share = table._layer(n, float(slow.line.tau[layer]))
-        rows = table.classes[0].rows[n - 1, slow.off[w] + i]
+        rows = table.classes[0].rows[n - 1, slow.grid.off[w] + i]
         found = float((1.0 - share) * rows[k] + share * rows[k + 1])
         moved = max(moved, float(rows[-1] - found))
         for price, assigns in ((found - ACCURACY, True), (found + ACCURACY, False)):
             if price <= 0.0:
                 continue
             sweep(slow.stack, slow.grid, slow.steps, price, V, N)
-            gain = V[n - 1, slow.off[w + 1] + i, layer] - price - V[n - 1, slow.off[w] + i, layer]
+            gain = V[n - 1, slow.grid.off[w + 1] + i, layer] - price - V[n - 1, slow.grid.off[w] + i, layer]
             assert (gain > -1e-10) == assigns, (n, w, i, layer, found)
     assert moved > 2 * ACCURACY
 
@@ -71,7 +71,7 @@ def test_a_deadline_that_may_come_first_has_all_times(monkeypatch: pytest.Monkey
         replace(PROBLEM, arrival_rate=1.0, horizon=60.0),
         replace(PROBLEM, arrival_rate=PiecewiseRate(((0.0, 20.0), (2.0, 25.0)))),
     ):
-        assert index_table(problem, cap=2, flight=1, left=3, tolerance=1e-3).slack_time is None
+        assert index_table(problem, cap=2, flight=1, left=3, tolerance=1e-3).slack_time.rate == 0
 
 
 def test_pairs_that_no_campaign_meets_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,7 +102,10 @@ def test_policies_look_where_the_table_does(monkeypatch: pytest.MonkeyPatch) -> 
     table = slack_table(monkeypatch)
     arrays = make_policy_arrays(Setting.of(PROBLEM), Index(table))
     for n, tau in ((24, T), (24, T - 0.5), (10, 8.3), (1, LEAST), (1, LEAST + 0.3), (3, T)):
-        layer, share = layer_at(arrays, n, tau)
+        layer, share = layer_at(arrays.tau, arrays.slack_time, n, tau)
         expected, part = table._layer(n, tau)
         assert layer == expected and share == pytest.approx(part, abs=1e-12)
-    assert layer_at(arrays, 24, 2.0) == (0, 0.0)  # less time than the table knows: the least it knows
+    assert layer_at(arrays.tau, arrays.slack_time, 24, 2.0) == (
+        0,
+        0.0,
+    )  # less time than the table knows: the least it knows

@@ -159,12 +159,13 @@ class PolicyTables:
         seen = groups.items() if self.tables.mode == BY_LEVELS else some
         everyone = {self._state(g): count for g, count in seen if count > 0 and g[2] <= self.flight}
         active, states = (np.array([*sorted(part), len(part)], dtype=np.int64) for part in (mine, everyone))
-        u = chance(seed, TIES, number)
+        u, share = chance(seed, TIES, number), float(n) if self.tables.mode == BY_LEVELS else 0.0
         with self.lock:
             self.members[states[:-1]] = [everyone[s] for s in states[:-1].tolist()]
             chosen = choose_group(
-                self.tables, self.by_state, self.level, self.child, states, active, self.members, n, ell,
-                draw_key(seed), u, self.least, np.zeros(len(active) + 2 * len(self.tables.levels.level)),
+                self.tables, self.by_state, self.level, self.child, states, active, self.members, n, ell, 0, share,
+                draw_key(seed), u, self.least, np.zeros(self.tables.planned.shape[1]),
+                np.zeros(len(active) + 2 * len(self.tables.levels.level)),
             )  # fmt: skip
             self.members[states[:-1]] = 0
         if chosen < 0:

@@ -23,8 +23,8 @@ from scipy.special import expit, gammaln, logsumexp
 from nextlabel.arrays import Floats, Ints
 from nextlabel.crowd.fit import CrowdLabels
 from nextlabel.crowd.prior import TASKS, CrowdPrior
-from nextlabel.kernels.crowd_fit import by_task, stiffness
-from nextlabel.kernels.crowd_gibbs import DrawnTasks, draw_truths
+from nextlabel.kernels.crowd_fit import TaskLabels, by_task, stiffness
+from nextlabel.kernels.crowd_gibbs import draw_truths
 
 #: Draws, sweeps before the first of them, and tasks that are drawn.
 DRAWS, WARM_UP, MOST_TASKS = 64, 24, 4000
@@ -106,13 +106,14 @@ def _drawn(
     number = np.cumsum(some) - 1
     parts = (number[labels.task[inside]], labels.worker[inside], labels.answer[inside])
     task, worker, said = (np.ascontiguousarray(part, dtype=np.int64) for part in parts)
-    first, codes = by_task(task, worker, said, len(task), int(some.sum()), C)
+    first, codes = by_task(task, worker, said, int(some.sum()), C)
     idea = prior.pseudo / prior.pseudo.sum(axis=1, keepdims=True)
     out = np.zeros((draws, 2 + C))
     truth = np.where(gold[some] >= 0, gold[some], beliefs[some].argmax(axis=1))
-    tasks = DrawnTasks(first, codes, gold[some], prior_offset[some], answer[some])
+    tasks = TaskLabels(first, codes, gold[some], prior_offset[some])
     rest = beliefs[labelled & ~some].sum(axis=0)
-    draw_truths(tasks, idea, firm, fixed, rest, truth.astype(np.int64), WARM_UP, np.random.default_rng(0), out)
+    chance = np.random.default_rng(0)
+    draw_truths(tasks, answer[some], idea, firm, fixed, rest, truth.astype(np.int64), WARM_UP, chance, out)
     return out
 
 

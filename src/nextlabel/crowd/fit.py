@@ -82,10 +82,8 @@ def fit_crowd(
     state: CrowdState = new_state(labels.tasks, labels.workers, prior.pseudo, prior.share, prior.hold)
     bounds = np.zeros(most_iterations)
     task, worker, answer = (np.ascontiguousarray(a, dtype=np.int64) for a in labels[:3])
-    made, converged = refit(
-        state, task, worker, answer, len(task), truth, np.ascontiguousarray(offset, dtype=np.float64), most_iterations,
-        tolerance, False, bounds,
-    )  # fmt: skip
+    offset = np.ascontiguousarray(offset, dtype=np.float64)
+    made, converged = refit(state, task, worker, answer, truth, offset, most_iterations, tolerance, bounds)
     rows, used = state.pseudo + state.counts, prior.share
     if prior.hold < math.inf:
         first = np.concatenate([[0], np.cumsum(np.bincount(task, minlength=labels.tasks))])

@@ -56,7 +56,7 @@ import numpy as np
 
 from nextlabel.arrays import Floats, Ints
 from nextlabel.kernels.events import uniform
-from nextlabel.kernels.inputs import TIED
+from nextlabel.kernels.inputs import TIED, SlackTime, between
 from nextlabel.kernels.jit import jit, uncounted
 
 
@@ -81,17 +81,10 @@ NO_LEVELS = LevelTables(
 
 
 @uncounted
-def place_of(at: Floats, n: float) -> tuple[int, float]:
-    """The row at or before n, and how far n is on the way to the next."""
-    k = min(max(np.searchsorted(at, n, side="right") - 1, 0), at.shape[0] - 2)
-    return k, min((n - at[k]) / (at[k + 1] - at[k]), 1.0)
-
-
-@uncounted
 def clearing_levels(tables: LevelTables, active: Ints, count: Ints, n: float, work: Floats, weight: Floats) -> float:
     """weight[j] = chance of level j; return the mean of the prices to come. ``work`` (J,) is written over."""
     J = tables.level.shape[0]
-    k, share = place_of(tables.at, n)
+    k, share = between(tables.at, n)
     column, value, variance, charge, level = tables.column, tables.value, tables.variance, tables.charge, tables.level
     for j in range(J):
         work[j] = charge[k, j] + share * (charge[k + 1, j] - charge[k, j])
@@ -132,7 +125,7 @@ def score_by_levels(
     J = tables.level.shape[0]
     work, weight = scores[-2 * J : -J], scores[-J:]
     price = clearing_levels(tables, everyone, count, n, work, weight)
-    k, share = place_of(tables.at, n - 1.0)
+    k, share = between(tables.at, n - 1.0)
     low, high = 0, J
     while weight[low] == 0.0:
         low += 1
@@ -190,18 +183,7 @@ class PolicyArrays(NamedTuple):
     facts: Floats  # (nodes, 2) BY_CONFIDENCE: what is added to the bonus, and phat; BY_DRAW: gains of answers 0 and 1
     quantiles: Floats  # (nodes, Q) BY_DRAW: theta at the logit-spaced levels of ``spaced_quantile``
     levels: LevelTables  # BY_LEVELS
-    slack_time: tuple[float, float]  # if the second is not 0, ``tau`` holds -exp(-second (time left - (n - 1) / first))
-
-
-@jit
-def layer_at(policy: PolicyArrays, n: int, left: float) -> tuple[int, float]:
-    """Layer of ``rows`` at or below the time left, with n arrivals left, and the share of the next one."""
-    arrivals, rate = policy.slack_time
-    if rate > 0.0:
-        left = -np.exp(min(rate * ((n - 1) / arrivals - left), 700.0))
-    layer = min(max(np.searchsorted(policy.tau, left, side="right") - 1, 0), policy.tau.shape[0] - 2)
-    share = (left - policy.tau[layer]) / (policy.tau[layer + 1] - policy.tau[layer])
-    return layer, min(max(share, 0.0), 1.0)
+    slack_time: SlackTime  # how the layers ``tau`` stand for arrivals and time left
 
 
 class StateScores(NamedTuple):
@@ -219,8 +201,7 @@ def most_drawn(facts: Floats, child: Ints, flights: int) -> Floats:
     """(flights * nodes,) the larger gain, after the luckiest outcome of the labels in flight."""
     nodes = facts.shape[0]
     cap = np.zeros(flights * nodes)
-    for i in range(nodes):
-        cap[i] = max(facts[i, 0], facts[i, 1])
+    cap[:nodes] = np.maximum(facts[:, 0], facts[:, 1])
     for s in range(nodes, cap.shape[0]):
         below, i = s - nodes, s % nodes
         cap[s] = -np.inf
@@ -238,14 +219,12 @@ def scores_by_state(policy: PolicyArrays, level: Ints, limit: Ints, child: Ints)
     column = np.full(states, -1, dtype=np.int64)
     node = np.zeros(states, dtype=np.int64)
     flight = np.zeros(states, dtype=np.int64)
-    for w in range(flights):
-        for i in range(nodes):
-            s = w * nodes + i
-            node[s], flight[s] = i, w
-            if w < flights - 1 and level[i] + w < limit[i]:
-                score[s] = policy.static[w, i]
-                if policy.rows.shape[0] > 0:
-                    column[s] = policy.core[w, i]
+    for s in range(states):
+        w, i = s // nodes, s % nodes
+        node[s], flight[s] = i, w
+        if w < flights - 1 and level[i] + w < limit[i]:
+            score[s] = policy.static[w, i]
+            column[s] = policy.core[w, i] if policy.rows.shape[0] > 0 else -1
     cap = most_drawn(policy.facts, child, flights) if policy.mode == BY_DRAW else np.zeros(0)
     return StateScores(score, column, node, flight, cap)
 
@@ -434,17 +413,14 @@ def break_tie_by_deficit(
 @jit
 def choose_group(
     policy: PolicyArrays, by_state: StateScores, level: Ints, child: Ints, everyone: Ints, active: Ints, count: Ints,
-    n: int, ell: int, k_draw: np.uint64, u: float, least: float, scores: Floats,
+    n: int, ell: int, layer: int, share: float, k_draw: np.uint64, u: float, least: float, given: Floats,
+    scores: Floats,
 ) -> int:  # fmt: skip
-    """The state that one arrival of a live campaign gets, one of ``active`` among ``everyone``.
+    """The state that an arrival gets, one of ``active`` among ``everyone``; ties by the uniform number u.
 
     -1 if no task can be given a label, -2 if none is worth ``least``.
     """
-    share = float(n) if policy.mode == BY_LEVELS else 0.0
-    best = score_groups(policy, by_state, level, child, everyone, active, count, n, ell, 0, share, k_draw, scores)
-    if best == -np.inf:
-        return -1
-    if best < least:
-        return -2
-    given = np.zeros(policy.planned.shape[1])
+    best = score_groups(policy, by_state, level, child, everyone, active, count, n, ell, layer, share, k_draw, scores)
+    if best == -np.inf or best < least:
+        return -1 if best == -np.inf else -2
     return break_tie(policy, by_state, active, count, scores, best, given, ell, u)

@@ -377,9 +377,8 @@ def follow_plans(campaign: CrowdCampaign, plan: CrowdPlan, start: float) -> None
 
 
 @uncounted
-def first_new(bins: TaskBins, history: History, group: int, worker: int) -> int:
-    """The first task of the group that the worker has not had, -1 for none."""
-    x: int = bins.head[group]
+def first_new(bins: TaskBins, history: History, x: int, worker: int) -> int:
+    """Task x of a group or the first after it that the worker has not had, -1 for none."""
     while x >= 0 and has_had(history, x, worker):
         x = bins.after[x]
     return x
@@ -394,7 +393,7 @@ def choose_task(campaign: CrowdCampaign, plan: CrowdPlan, kind: int, worker: int
     """
     bins, history = campaign.bins, campaign.history
     for k in range(plan.first[kind], plan.first[kind + 1]):
-        x = first_new(bins, history, plan.order[k], worker)
+        x = first_new(bins, history, bins.head[plan.order[k]], worker)
         if x >= 0:
             return x
     plans, G = plan.wants.shape
@@ -404,7 +403,7 @@ def choose_task(campaign: CrowdCampaign, plan: CrowdPlan, kind: int, worker: int
         if plan.loss[kind, b] >= least:
             break
         for route in range(plans):
-            x = first_new(bins, history, b * plans + route, worker)
+            x = first_new(bins, history, bins.head[b * plans + route], worker)
             if x >= 0:
                 best, least = x, plan.loss[kind, b]
                 break
@@ -413,16 +412,14 @@ def choose_task(campaign: CrowdCampaign, plan: CrowdPlan, kind: int, worker: int
     for k in range(G):  # tasks with labels in flight
         b = plan.spare[kind, k]
         for route in range(plans):
-            x = first_new(bins, history, (G + b) * plans + route, worker)
+            x = first_new(bins, history, bins.head[(G + b) * plans + route], worker)
             looks = 0
             while x >= 0 and looks < MOST_LOOKS:
                 loss = expected_loss(campaign, plan, kind, x)
                 if loss < least - BETTER:
                     best, least = x, loss
                 looks += 1
-                x = bins.after[x]
-                while x >= 0 and has_had(history, x, worker):
-                    x = bins.after[x]
+                x = first_new(bins, history, bins.after[x], worker)
     return best
 
 

@@ -206,13 +206,10 @@ def learn_crowd(
         strength, whole = pseudo[c].sum(), base[c].sum()
         diagonal = base[c, c] / whole
         moved = min(max(diagonal + accuracy - thought, 0.02), 0.98)
-        total = 0.0
-        for y in range(C):
-            idea = moved if y == c else base[c, y] / whole * (1.0 - moved) / (1.0 - diagonal)
-            pseudo[c, y] = hold * idea + add[c, y]
-            total += pseudo[c, y]
-        for y in range(C):
-            pseudo[c, y] *= strength / total
+        idea = base[c] / whole * (1.0 - moved) / (1.0 - diagonal)
+        idea[c] = moved
+        pseudo[c] = hold * idea + add[c]
+        pseudo[c] *= strength / pseudo[c].sum()
     _learn_skill(seen, share, pseudo, ability, skill, prior)
 
 
@@ -257,33 +254,34 @@ def _learn_skill(seen: Floats, share: Floats, pseudo: Floats, ability: float, sk
 Codes = NDArray[np.uint32]
 
 
+class TaskLabels(NamedTuple):
+    """The labels by task, and what else is known of each task."""
+
+    first: Ints
+    code: Codes
+    gold: Ints
+    prior_offset: Floats
+
+
 @jit
 def sweep(
-    first: Ints,
-    code: Codes,
-    many: Ints,
-    gold: Ints,
-    prior_offset: Floats,
-    weight: Floats,
-    share: Floats,
-    logp: Floats,
-    belief: Floats,
-    seen: Floats,
+    labels: TaskLabels, many: Ints, weight: Floats, share: Floats, logp: Floats, belief: Floats, seen: Floats,
     total: Floats,
-) -> float:
+) -> float:  # fmt: skip
     """Beliefs of all tasks given the channels, and the counts that follow; returns the sum of log normalisers.
 
     A task with a prior of its own tells of the shares what its belief adds to that prior.
     """
+    first, code, gold, prior_offset = labels
     K, C = belief.shape
     shifted = len(prior_offset) > 0
+    if C == 2 and not shifted:
+        return _sweep_two(labels, many, weight, share, belief, seen, total)
     usual, own = np.exp(share - share.max()), np.empty(C)
     usual /= usual.sum()
     seen[:] = 0.0
     total[:] = 0.0
     found = 0.0
-    if C == 2 and not shifted:
-        return _sweep_two(first, code, many, gold, weight, share, belief, seen, total)
     for x in range(K):
         begin, end = first[x], first[x + 1]
         p, q = belief[x], logp[x]
@@ -326,22 +324,12 @@ def sweep(
 
 @jit
 def _sweep_two(
-    first: Ints,
-    code: Codes,
-    many: Ints,
-    gold: Ints,
-    weight: Floats,
-    share: Floats,
-    belief: Floats,
-    seen: Floats,
-    total: Floats,
+    labels: TaskLabels, many: Ints, weight: Floats, share: Floats, belief: Floats, seen: Floats, total: Floats
 ) -> float:
-    """``_sweep`` for two answers by log-odds alone: three times as fast."""
+    """``sweep`` for two answers by log-odds alone: three times as fast."""
+    first, code, gold, _ = labels
     K = belief.shape[0]
-    codes = weight.shape[0]
-    odds, ones = np.empty(codes), np.zeros(codes)
-    for k in range(codes):
-        odds[k] = weight[k, 1] - weight[k, 0]
+    odds, ones = weight[:, 1] - weight[:, 0], np.zeros(weight.shape[0])
     start = share[1] - share[0]
     found, first_class, tasks = 0.0, 0.0, 0.0
     product = 1.0  # of normalisers between 1 and 2, whose logarithm is taken once in a while
@@ -375,11 +363,8 @@ def _sweep_two(
             ones[code[i]] += p
     found += math.log(product)
     total[0], total[1] = tasks - first_class, first_class
-    found += tasks * share[0]
-    for k in range(codes):
-        seen[k, 0], seen[k, 1] = many[k] - ones[k], ones[k]
-        found += many[k] * weight[k, 0]
-    return float(found)
+    seen[:, 0], seen[:, 1] = many - ones, ones
+    return float(found + tasks * share[0] + (many * weight[:, 0]).sum())
 
 
 class Settling(NamedTuple):
@@ -393,30 +378,19 @@ class Settling(NamedTuple):
 
 
 @jit
-def settle(
-    first: Ints,
-    code: Codes,
-    gold: Ints,
-    prior_offset: Floats,
-    state: CrowdState,
-    seen: Floats,
-    prior: Floats,
-    work: Settling,
-) -> float:
+def settle(labels: TaskLabels, state: CrowdState, seen: Floats, prior: Floats, work: Settling) -> float:
     """Beliefs of all tasks, each label weighed by what its worker's other labels say, and the counts that follow.
 
     Returns the log probability of the gold, each gold task judged by its labels alone.
     """
+    first, code, gold, prior_offset = labels
     K, C = state.belief.shape
     own, easy, hard, often = work.own, work.easy, work.hard, work.often
     learnt = state.hold < math.inf
-    whole = np.empty((seen.shape[0] // C, C))
-    for j in range(whole.shape[0]):
-        for c in range(C):
-            whole[j, c] = 0.0
-            for y in range(C):
-                seen[j * C + y, c] += prior[j * C + y, c]
-                whole[j, c] += seen[j * C + y, c]
+    whole = np.zeros((seen.shape[0] // C, C))
+    for k in range(seen.shape[0]):
+        seen[k] += prior[k]
+        whole[k // C] += seen[k]
     shares = state.share_pseudo + state.total
     clear = CLEAR if learnt else 1.0
     shifted = len(prior_offset) > 0
@@ -448,7 +422,7 @@ def settle(
     if learnt:
         for _ in range(DIFFICULTY_STEPS):
             _learn_difficulty(first, gold, easy, hard, work.difficulty)
-    return _believe(first, code, gold, prior_offset, state, seen, work, clear)
+    return _believe(labels, state, seen, work, clear)
 
 
 @jit
@@ -473,17 +447,9 @@ def _learn_difficulty(first: Ints, gold: Ints, easy: Floats, hard: Floats, diffi
 
 
 @jit
-def _believe(
-    first: Ints,
-    code: Codes,
-    gold: Ints,
-    prior_offset: Floats,
-    state: CrowdState,
-    seen: Floats,
-    work: Settling,
-    clear: float,
-) -> float:
+def _believe(labels: TaskLabels, state: CrowdState, seen: Floats, work: Settling, clear: float) -> float:
     """Beliefs, totals and counts from the likelihoods of the tasks; returns the log probability of the gold."""
+    first, code, gold, prior_offset = labels
     K, C = state.belief.shape
     own, easy, hard, difficulty = work.own, work.easy, work.hard, work.difficulty
     shares = state.share_pseudo + state.total
@@ -529,8 +495,6 @@ def _believe(
     return told
 
 
-__all__ = ["CrowdState", "channel_of", "new_state", "refit", "stiffness", "stream_label"]
-
 #: Sweeps that weigh each label by its worker's other labels.
 SETTLING = 2
 #: What two labels on the same task tell about the shares of the truths, in tasks whose truth is known.
@@ -539,113 +503,72 @@ PAIR = 0.1
 
 @jit
 def refit(
-    state: CrowdState,
-    task: Ints,
-    worker: Ints,
-    answer: Ints,
-    n: int,
-    gold: Ints,
-    prior_offset: Floats,
-    sweeps: int,
-    tolerance: float,
-    warm: bool,
-    bounds: Floats,
-) -> tuple[int, bool]:
-    """Fit the first ``n`` labels; ``state`` gets beliefs, counts and totals. Returns (sweeps made, converged).
+    state: CrowdState, task: Ints, worker: Ints, answer: Ints, gold: Ints, prior_offset: Floats, sweeps: int,
+    tolerance: float, bounds: Floats,
+) -> tuple[int, bool]:  # fmt: skip
+    """Fit the labels; ``state`` gets beliefs, counts and totals. Returns (sweeps made, converged).
 
-    It starts from the votes, or with ``warm`` from the state's counts. ``bounds`` (sweeps,) gets the evidence bound of
-    each sweep; the fit has converged once a sweep changes it by at most ``tolerance`` per label.
+    ``bounds`` (sweeps,) gets the evidence bound of each sweep; the fit has converged once a sweep changes it by at most
+    ``tolerance`` per label.
     """
-    K, C = state.belief.shape
-    first, code = by_task(task, worker, answer, n, K, C)
-    told = 0
-    for x in range(K):
-        if gold[x] >= 0 and first[x + 1] > first[x]:
-            told += 1
+    first, code = by_task(task, worker, answer, *state.belief.shape)
+    labels, told = TaskLabels(first, code, gold, prior_offset), ((gold >= 0) & (first[1:] > first[:-1])).sum()
     if state.hold < math.inf:
-        firm = state.share_pseudo * stiffness(first, gold)
-        state = CrowdState(
-            state.logp, state.belief, state.counts, state.total, state.pseudo, firm, state.base, state.hold
-        )
-    start = FROM_COUNTS if warm else FROM_VOTES
-    made, converged, score = _fit(
-        state, first, code, gold, prior_offset, 1.0, ABILITY, start, sweeps, tolerance, bounds
-    )
+        logp, belief, counts, total, pseudo, share, base, hold = state
+        state = CrowdState(logp, belief, counts, total, pseudo, share * stiffness(first, gold), base, hold)
+    told_best = False  # whether what gold says of the workers is the better start
+    made, converged, score = _fit(state, labels, 1.0, ABILITY, told_best, sweeps, tolerance, bounds)
     if told == 0 or state.hold == math.inf:
         return made, converged
-    start, other, trace = FROM_VOTES, _copy(state), np.zeros(bounds.shape[0])
-    again = _fit(other, first, code, gold, prior_offset, 1.0, ABILITY, FROM_GOLD, sweeps, tolerance, trace)
+    other, trace = _copy(state), np.zeros(bounds.shape[0])
+    again = _fit(other, labels, 1.0, ABILITY, told > 0, sweeps, tolerance, trace)
     if trace[again[0] - 1] > bounds[made - 1]:
-        start = FROM_GOLD
+        told_best = True
         made, converged, score = again
-        _overwrite(state, other)
-        bounds[:] = trace
+        _overwrite(state, other, bounds, trace)
+    best = score + BETTER
     if told >= TOLD:
-        best = score + BETTER
         for factor, firmer in OTHERS:
-            again = _fit(
-                other, first, code, gold, prior_offset, factor, firmer * ABILITY, start, sweeps, tolerance, trace
-            )
+            again = _fit(other, labels, factor, firmer * ABILITY, told_best, sweeps, tolerance, trace)
             if again[2] > best:
-                best = again[2]
-                made, converged = again[0], again[1]
-                _overwrite(state, other)
-                bounds[:] = trace
+                made, converged, best = again
+                _overwrite(state, other, bounds, trace)
     return made, converged
-
-
-#: Where a fit starts.
-FROM_VOTES, FROM_COUNTS, FROM_GOLD = 0, 1, 2
 
 
 @jit
 def _fit(
-    state: CrowdState,
-    first: Ints,
-    code: Codes,
-    gold: Ints,
-    prior_offset: Floats,
-    factor: float,
-    ability: float,
-    start: int,
-    sweeps: int,
-    tolerance: float,
-    bounds: Floats,
-) -> tuple[int, bool, float]:
-    """One fit, S being ``factor`` times that of ``base``; returns sweeps made, converged, and the score of the gold."""
+    state: CrowdState, labels: TaskLabels, factor: float, ability: float, gold_alone: bool, sweeps: int,
+    tolerance: float, bounds: Floats,
+) -> tuple[int, bool, float]:  # fmt: skip
+    """One fit, S being ``factor`` times that of ``base``; returns sweeps made, converged, and the score of the gold.
+
+    It starts from the votes, or from what ``gold_alone`` says of the workers.
+    """
     logp, belief, counts, total, pseudo, share_pseudo, base, hold = state
     C, W = belief.shape[1], counts.shape[0]
-    many = np.bincount(code, minlength=W * C)
+    many = np.bincount(labels.code, minlength=W * C)
     seen, weight, prior = np.zeros((W * C, C)), np.zeros((W * C, C)), np.zeros((W * C, C))
-    if start == FROM_COUNTS:
-        for j in range(W):
-            for c in range(C):
-                for y in range(C):
-                    seen[j * C + y, c] = max(counts[j, c, y], 0.0)
-    else:
-        pseudo[:] = base * factor
-        start_from_votes(first, code, gold, prior_offset, base, start == FROM_GOLD, belief, seen, total)
+    pseudo[:] = base * factor
+    start_from_votes(labels, base, gold_alone, belief, seen, total)
     for k in range(W * C):
-        for c in range(C):
-            prior[k, c] = pseudo[c, k % C]
+        prior[k] = pseudo[:, k % C]
     share, skill, usual = np.zeros(C), np.zeros(W), np.zeros(C)
-    anchored = bool((gold >= 0).any())
+    anchored = bool((labels.gold >= 0).any())
     made, converged = 0, False
     while made < sweeps and not converged:
         if hold < math.inf:
             usual[:] = share_pseudo + total
             learn_crowd(seen, usual / usual.sum(), state, ability, anchored, skill, prior)
         gap = _expected_logs(seen, total, prior, share_pseudo, weight, share)
-        bounds[made] = sweep(first, code, many, gold, prior_offset, weight, share, logp, belief, seen, total) - gap
+        bounds[made] = sweep(labels, many, weight, share, logp, belief, seen, total) - gap
         made += 1
-        converged = made > 1 and abs(bounds[made - 1] - bounds[made - 2]) <= tolerance * len(code)
+        converged = made > 1 and abs(bounds[made - 1] - bounds[made - 2]) <= tolerance * len(labels.code)
     score, work = 0.0, _settling(state, many)
     for _ in range(SETTLING):
-        score = settle(first, code, gold, prior_offset, state, seen, prior, work)
-    for j in range(W):
-        for c in range(C):
-            for y in range(C):
-                counts[j, c, y] = seen[j * C + y, c] + prior[j * C + y, c] - pseudo[c, y]
+        score = settle(labels, state, seen, prior, work)
+    for k in range(W * C):
+        counts[k // C, :, k % C] = seen[k] + prior[k] - pseudo[:, k % C]
     return made, converged, score
 
 
@@ -653,18 +576,13 @@ def _fit(
 def _settling(state: CrowdState, many: Ints) -> Settling:
     """Room to settle in, with how often each worker gives each answer."""
     C = state.belief.shape[1]
-    shares = state.share_pseudo + state.total
-    usual = np.zeros(C)
+    shares, usual = state.share_pseudo + state.total, np.zeros(C)
     for c in range(C):
-        for y in range(C):
-            usual[y] += shares[c] / shares.sum() * state.pseudo[c, y] / state.pseudo[c].sum()
+        usual += shares[c] / shares.sum() * state.pseudo[c] / state.pseudo[c].sum()
     often = np.empty(len(many))
-    for j in range(len(many) // C):
-        labels = 0
-        for y in range(C):
-            labels += many[j * C + y]
-        for y in range(C):
-            often[j * C + y] = (many[j * C + y] + ANSWERS * usual[y]) / (labels + ANSWERS)
+    for j in range(0, len(many), C):
+        given = many[j : j + C]
+        often[j : j + C] = (given + ANSWERS * usual) / (given.sum() + ANSWERS)
     difficulty = np.full(C, HARD if state.hold < math.inf else 0.0)
     easy, hard = np.zeros_like(state.belief), np.zeros_like(state.belief)
     return Settling(state.belief.copy(), easy, hard, often, difficulty)
@@ -679,7 +597,8 @@ def _copy(state: CrowdState) -> CrowdState:
 
 
 @jit
-def _overwrite(state: CrowdState, other: CrowdState) -> None:
+def _overwrite(state: CrowdState, other: CrowdState, bounds: Floats, trace: Floats) -> None:
+    bounds[:] = trace
     state.logp[:], state.belief[:], state.counts[:] = other.logp, other.belief, other.counts
     state.total[:], state.pseudo[:] = other.total, other.pseudo
 
@@ -704,16 +623,13 @@ def stiffness(first: Ints, gold: Ints) -> float:
 
 
 @jit
-def by_task(task: Ints, worker: Ints, answer: Ints, n: int, K: int, C: int) -> tuple[Ints, Codes]:
+def by_task(task: Ints, worker: Ints, answer: Ints, K: int, C: int) -> tuple[Ints, Codes]:
     """The labels grouped by task, in the order in which they came in (counting sort)."""
     first = np.zeros(K + 1, dtype=np.int64)
-    for i in range(n):
-        first[task[i] + 1] += 1
-    for x in range(K):
-        first[x + 1] += first[x]
+    first[1:] = np.cumsum(np.bincount(task, minlength=K))
     place = first[:K].copy()
-    code = np.empty(n, dtype=np.uint32)
-    for i in range(n):
+    code = np.empty(len(task), dtype=np.uint32)
+    for i in range(len(task)):
         code[place[task[i]]] = worker[i] * C + answer[i]
         place[task[i]] += 1
     return first, code
@@ -721,20 +637,13 @@ def by_task(task: Ints, worker: Ints, answer: Ints, n: int, K: int, C: int) -> t
 
 @jit
 def start_from_votes(
-    first: Ints,
-    code: Codes,
-    gold: Ints,
-    prior_offset: Floats,
-    base: Floats,
-    gold_alone: bool,
-    belief: Floats,
-    seen: Floats,
-    total: Floats,
+    labels: TaskLabels, base: Floats, gold_alone: bool, belief: Floats, seen: Floats, total: Floats
 ) -> None:
     """Beliefs equal to the shares of the votes, gold where it is known, and the counts that follow (of gold alone).
 
     A vote on a task with a prior of its own counts as the label of a worker of whom nothing is known.
     """
+    first, code, gold, prior_offset = labels
     K, C = belief.shape
     total[:] = 0.0
     for x in range(K):

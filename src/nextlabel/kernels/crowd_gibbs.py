@@ -40,7 +40,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.kernels.crowd_fit import ANSWERS, CLEAR, Codes
+from nextlabel.kernels.crowd_fit import ANSWERS, CLEAR, TaskLabels
 from nextlabel.kernels.events import answer_of
 from nextlabel.kernels.jit import jit
 
@@ -57,16 +57,6 @@ HARD, HARD_TASKS = 0.005, 400.0
 EVERY = 3
 #: The least share of an answer in the mean, and the least chance of one in a channel: none is impossible.
 LEAST, SMALLEST = 1e-6, 1e-300
-
-
-class DrawnTasks(NamedTuple):
-    """Tasks whose truths are drawn: their labels, gold, what is added to their log shares, the answers asked."""
-
-    first: Ints
-    code: Codes
-    gold: Ints
-    prior_offset: Floats
-    answer: Ints
 
 
 class Counts(NamedTuple):
@@ -87,30 +77,30 @@ class Hardness(NamedTuple):
 
 
 @jit
-def _count_labels(tasks: DrawnTasks, truth: Ints, fixed: Floats, total: Floats) -> Counts:
+def _count_labels(tasks: TaskLabels, truth: Ints, fixed: Floats, total: Floats) -> Counts:
     """``fixed`` and ``total`` with the tasks as drawn on top."""
     C = tasks.prior_offset.shape[1]
-    counts, whole = fixed.copy(), np.zeros((fixed.shape[0] // C, C))
+    counts = fixed.copy()
     for x in range(truth.shape[0]):
         total[truth[x]] += 1.0
         for i in range(tasks.first[x], tasks.first[x + 1]):
             counts[tasks.code[i], truth[x]] += 1.0
+    whole = np.zeros((counts.shape[0] // C, C))
     for k in range(counts.shape[0]):
-        for c in range(C):
-            whole[k // C, c] += counts[k, c]
+        whole[k // C] += counts[k]
     return Counts(counts, whole, total)
 
 
 @jit
 def _draw_tasks(
-    tasks: DrawnTasks, pseudo: Floats, row: Floats, prior_offsets: Floats, truth: Ints, of: Counts, hardness: Hardness,
-    chance: np.random.Generator,
+    tasks: TaskLabels, answer: Ints, pseudo: Floats, row: Floats, prior_offsets: Floats, truth: Ints, of: Counts,
+    hardness: Hardness, chance: np.random.Generator,
 ) -> tuple[float, float]:  # fmt: skip
     """One sweep over the truths, S m = ``pseudo`` with sums ``row``; sums of the chances and of the right answers.
 
     Without ``hardness`` (no tasks in it) no task is hard, and gold stays as it is.
     """
-    first, code, gold, _, answer = tasks
+    first, code, gold, _ = tasks
     counts, whole, total = of
     hard, of_hard, clear, often = hardness
     K, C = prior_offsets.shape
@@ -179,8 +169,8 @@ def _draw_tasks(
 
 @jit
 def draw_truths(
-    tasks: DrawnTasks, idea: Floats, share_pseudo: Floats, fixed: Floats, fixed_total: Floats, truth: Ints,
-    warm_up: int, chance: np.random.Generator, out: Floats,
+    tasks: TaskLabels, answer: Ints, idea: Floats, share_pseudo: Floats, fixed: Floats, fixed_total: Floats,
+    truth: Ints, warm_up: int, chance: np.random.Generator, out: Floats,
 ) -> None:  # fmt: skip
     """``out`` (draws, 2 + C) gets, of each draw, the mean chance of the answers, the share of them that is right, and
     how many tasks have each truth.
@@ -190,13 +180,11 @@ def draw_truths(
     K, C = tasks.prior_offset.shape
     of = _count_labels(tasks, truth, fixed, share_pseudo + fixed_total)
     counts, whole, total = of
-    said, labels = counts.sum(axis=1), np.zeros(whole.shape[0])
-    for k in range(said.shape[0]):
-        labels[k // C] += said[k]
+    said, labels = counts.sum(axis=1), whole.sum(axis=1)
     many, often = np.array([float(K), 0.0]), np.zeros(said.shape[0])
     clear = np.ones(tasks.code.shape[0], dtype=np.int64)
     hardness = Hardness(np.zeros(K, dtype=np.int64), many, clear, often)
-    asked = (tasks.answer >= 0).sum()
+    asked = (answer >= 0).sum()
     mean, strength = idea.copy(), STRENGTH
     usual, prior_offsets = np.zeros(C), np.exp(tasks.prior_offset)
     for made in range(warm_up + out.shape[0]):
@@ -204,24 +192,21 @@ def draw_truths(
         if made % EVERY == 0:
             strength = _draw_strength(counts, whole, mean, STRENGTHS, USUAL, chance)
         for y in range(C):
-            usual[y] = 0.0
-            for c in range(C):
-                usual[y] += total[c] / total.sum() * mean[c, y]
+            usual[y] = (total * mean[:, y]).sum() / total.sum()
         for k in range(said.shape[0]):
             often[k] = (said[k] + ANSWERS * usual[k % C]) / (labels[k // C] + ANSWERS)
         chance_right, right = _draw_tasks(
-            tasks, strength * mean, np.full(C, strength), prior_offsets, truth, of, hardness, chance
+            tasks, answer, strength * mean, np.full(C, strength), prior_offsets, truth, of, hardness, chance
         )
         if made >= warm_up and asked > 0:
             out[made - warm_up, 0] = chance_right / asked
             out[made - warm_up, 1] = right / asked
-            for c in range(C):
-                out[made - warm_up, 2 + c] = total[c] - share_pseudo[c]
+            out[made - warm_up, 2:] = total - share_pseudo
 
 
 @jit
 def draw_posterior(
-    tasks: DrawnTasks, pseudo: Floats, hold: float, share: Floats, truth: Ints, sweeps: int,
+    tasks: TaskLabels, pseudo: Floats, hold: float, share: Floats, truth: Ints, sweeps: int,
     chance: np.random.Generator, channels: Floats, drawn_share: Floats,
 ) -> None:  # fmt: skip
     """Move ``truth`` by so many sweeps, in place, and draw the crowd given it; ``pseudo`` becomes S m.
@@ -232,7 +217,7 @@ def draw_posterior(
     of = _count_labels(tasks, truth, np.zeros((W * C, C)), share.copy())
     counts, whole, total = of
     idea, row, prior_offsets = pseudo.copy(), np.empty(C), np.exp(tasks.prior_offset)
-    none = np.zeros(0, dtype=np.int64)
+    none, unasked = np.zeros(0, dtype=np.int64), np.full(truth.shape[0], -1)
     nobody = Hardness(none, np.zeros(2), none, np.zeros(0))
     for c in range(C):
         idea[c] /= idea[c].sum()
@@ -242,7 +227,7 @@ def draw_posterior(
         if sweep < sweeps:
             for c in range(C):
                 row[c] = pseudo[c].sum()
-            _draw_tasks(tasks, pseudo, row, prior_offsets, truth, of, nobody, chance)
+            _draw_tasks(tasks, unasked, pseudo, row, prior_offsets, truth, of, nobody, chance)
     for j in range(W):
         for c in range(C):
             for y in range(C):

@@ -46,7 +46,9 @@ from nextlabel.kernels.events import (
     push,
     stream_key,
     uniform,
+    uniforms,
 )
+from nextlabel.kernels.inputs import between
 from nextlabel.kernels.jit import jit
 
 #: What ``CrowdRun.counters`` count.
@@ -98,47 +100,35 @@ class CrowdRun(NamedTuple):
 @jit
 def draw_order(workers: Ints, seed: int, replication: int) -> Ints:
     """The arrivals in random order (Fisher and Yates)."""
-    key = stream_key(seed, replication, ORDER)
-    order = workers.copy()
+    order, u = workers.copy(), uniforms(seed, replication, ORDER, workers.shape[0], 0)
     for k in range(order.shape[0] - 1, 0, -1):
-        other = int(uniform(key, k, 0) * (k + 1))
+        other = int(u[k] * (k + 1))
         order[k], order[other] = order[other], order[k]
     return order
 
 
-@jit
 def draw_arrivals(labels: int, seed: int, replication: int) -> Ints:
     """The recorded labels in the random order in which their workers arrive."""
-    key = stream_key(seed, replication, ARRIVAL)
-    draws = np.empty(labels)
-    for i in range(labels):
-        draws[i] = uniform(key, i, 0)
-    return np.argsort(draws)
+    return np.argsort(uniforms(seed, replication, ARRIVAL, labels, 0))
 
 
-@jit
 def draw_types(chance: Floats, first: Ints, arrivals: int, seed: int, replication: int) -> Ints:
     """The person of each arrival: a type by its cumulative probability, then one of its people.
 
     People ``first[m] .. first[m + 1] - 1`` are of type m.
     """
-    key = stream_key(seed, replication, ORDER)
-    order = np.empty(arrivals, dtype=np.int64)
-    last = chance.shape[0] - 1
-    for k in range(arrivals):
-        m = min(np.searchsorted(chance, uniform(key, k, 0), side="right"), last)
-        order[k] = first[m] + int(uniform(key, k, 1) * (first[m + 1] - first[m]))
-    return order
+    u, v = (uniforms(seed, replication, ORDER, arrivals, j) for j in range(2))
+    m = np.minimum(np.searchsorted(chance, u, side="right"), len(chance) - 1)
+    return np.asarray(first[m] + (v * (first[m + 1] - first[m])).astype(np.int64))
 
 
-@jit
 def draw_truths(priors: Floats, seed: int, replication: int) -> Ints:
     """(K,) truths from the tasks' priors (K, C)."""
-    key = stream_key(seed, replication, LABEL)
-    K = priors.shape[0]
-    truth = np.empty(K, dtype=np.int64)
-    for x in range(K):
-        truth[x] = answer_of(priors[x], uniform(key, x, 0))
+    u = uniforms(seed, replication, LABEL, len(priors), 0)
+    truth, further = np.zeros(len(priors), dtype=np.int64), np.ones(len(priors), dtype=np.bool_)
+    for law in priors.T[:-1]:
+        further &= u >= law
+        truth, u = truth + further, u - law
     return truth
 
 
@@ -156,36 +146,36 @@ def new_crowd_run(world: CrowdWorld, priors: Floats, seed: int, replication: int
 def worth(world: CrowdWorld, belief: Floats) -> float:
     """V at a belief, linear between grid points."""
     u = belief[1] if belief.shape[0] == 2 else largest(belief)
-    k = min(max(np.searchsorted(world.grid, u) - 1, 0), world.grid.shape[0] - 2)
-    share = min(max((u - world.grid[k]) / (world.grid[k + 1] - world.grid[k]), 0.0), 1.0)
+    k, share = between(world.grid, u)
     value: float = world.value[k] + share * (world.value[k + 1] - world.value[k])
     return value
 
 
 @jit
-def take_label(world: CrowdWorld, run: CrowdRun, x: int, m: int, answer: int, after: Floats) -> None:
-    """Move the exact belief of task x by a label of true type m, and the martingale with it."""
-    C = after.shape[0]
-    expected, came = 0.0, 0.0
-    for y in range(C):
-        chance = 0.0
-        for c in range(C):
-            after[c] = run.exact[x, c] * world.channels[m, c, y]
-            chance += after[c]
-        if chance > 0.0:
-            for c in range(C):
-                after[c] /= chance
-            there = worth(world, after)
-            expected += chance * there
-            if y == answer:
-                came = there
-    run.clock[1] += came - expected
+def exact_after(world: CrowdWorld, run: CrowdRun, x: int, m: int, answer: int, after: Floats) -> float:
+    """``after`` = the exact belief of task x after a label of true type m; its chance."""
     chance = 0.0
-    for c in range(C):
+    for c in range(after.shape[0]):
         after[c] = run.exact[x, c] * world.channels[m, c, answer]
         chance += after[c]
-    for c in range(C):
-        run.exact[x, c] = after[c] / chance
+    for c in range(after.shape[0] if chance > 0.0 else 0):
+        after[c] /= chance
+    return chance
+
+
+@jit
+def take_label(world: CrowdWorld, run: CrowdRun, x: int, m: int, answer: int, after: Floats) -> None:
+    """Move the exact belief of task x by a label of true type m, and the martingale with it."""
+    expected, came = 0.0, 0.0
+    for y in range(after.shape[0]):
+        chance = exact_after(world, run, x, m, y, after)
+        there = worth(world, after) if chance > 0.0 else 0.0
+        expected += chance * there
+        if y == answer:
+            came = there
+    run.clock[1] += came - expected
+    exact_after(world, run, x, m, answer, after)
+    run.exact[x] = after
 
 
 @jit

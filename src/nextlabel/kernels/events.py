@@ -62,6 +62,15 @@ def uniform(key: np.uint64, i: int, j: int) -> float:
     return (float(bits >> _11) + 0.5) * (1.0 / 9007199254740992.0)
 
 
+@jit
+def uniforms(seed: int, replication: int, stream: int, most: int, j: int) -> Floats:
+    """(most,) the uniform numbers of (i, j), i = 0, 1, ..."""
+    key, out = stream_key(seed, replication, stream), np.empty(most)
+    for i in range(most):
+        out[i] = uniform(key, i, j)
+    return out
+
+
 @uncounted
 def answer_of(law: Floats, u: float) -> int:
     """The answer that the uniform number u draws from its probabilities."""
@@ -164,10 +173,7 @@ def draw_recorded(labels: Ints, counts: Ints, seed: int, replication: int, order
     """``rows`` (K,) gets the tasks, ``out`` (K, most) their labels in the order in which they will come in."""
     N, most = labels.shape
     key = stream_key(seed, replication, ORDER)
-    place = np.empty(N)
-    for x in range(N):
-        place[x] = uniform(key, x, 0)
-    tasks = np.argsort(place)
+    tasks = np.argsort(uniforms(seed, replication, ORDER, N, 0))
     draws = np.zeros(most)
     for k in range(rows.shape[0]):
         x = tasks[k]

@@ -42,74 +42,58 @@ from nextlabel.kernels.jit import jit
 @jit
 def backward_above(lattices: Lattices, grid: Grid, steps: Steps, lam: Floats, edge: Floats, out: Floats) -> None:
     """out[b] = an upper bound on V(root, U arrivals, T left) of class b; ``edge`` (B, R, states) is worth that much."""
-    first, child, reward, prob = lattices.first, lattices.child, lattices.reward, lattices.prob
-    C, W, off = grid.C, grid.W, grid.off
-    mu, h, r = steps.mu, steps.h, steps.r
-    B = reward.shape[0]
-    layers = h.shape[0]
-    U = lam.shape[0]
-    J = prob.shape[2]
-    states = off[W + 1]
-    V = np.zeros((2, layers, states))
-    bend = np.zeros((2, layers, states))
-    M_left = np.zeros(states)
-    E_left = np.zeros(states)
-    for b in range(B):
+    child, prob, off, h = lattices.child, lattices.prob, grid.off, steps.h
+    layers, U, J, states = h.shape[0], lam.shape[0], prob.shape[2], grid.up.shape[0]
+    V, bend = np.zeros((2, layers, states)), np.zeros((2, layers, states))
+    M_left, E_left = np.zeros(states), np.zeros(states)
+    for b in range(lattices.reward.shape[0]):
         for n in range(U + 1):
             cur, prv = n % 2, (n - 1) % 2
             price = lam[U - n] if n > 0 else 0.0
             slot = min(max(n, 1), edge.shape[1]) - 1
             for k in range(layers):
-                rate = 0.0 if n == 0 else r[k]
-                step = h[k]
-                for w in range(W + 1):
-                    o, up = off[w], off[w + 1]
-                    busy = mu * w
+                rate, step = 0.0 if n == 0 else steps.r[k], h[k]
+                for s in range(states):
+                    i, w, up = grid.node[s], grid.flight[s], grid.up[s]
+                    if n > 0 and up < 0:
+                        V[cur, k, s], bend[cur, k, s] = edge[b, slot, s], 0.0
+                        continue
+                    busy, down = steps.mu * w, off[w - 1] if w > 0 else 0
                     q = rate + busy
-                    whole = first[C - w + 1]
-                    inner = whole if n == 0 else (first[C - w] if w < W else 0)
-                    down = off[w - 1] if w > 0 else 0
-                    for i in range(inner):
-                        s = o + i
-                        M, E, gain = 0.0, 0.0, 0.0
-                        if n > 0:
-                            gain = V[prv, k, up + i] - price - V[prv, k, s]
-                            M = V[prv, k, s] + max(gain, 0.0)
-                        if w > 0:
-                            for j in range(J):
-                                E += prob[b, i, j] * V[cur, k, down + child[i, j]]
-                        if k == 0:
-                            V[cur, 0, s] = reward[b, i]
-                            M_left[s], E_left[s] = M, E
-                            continue
-                        left = V[cur, k - 1, s]
-                        f_left = rate * (M_left[s] - left) + busy * (E_left[s] - left)
-                        G = rate * M + busy * E
-                        half = 2.0 / step
-                        v = (half * left + f_left + G) / (half + q)
-                        pull = 0.0
-                        if n > 0:
-                            c_stay, c_take = bend[prv, k, s], bend[prv, k, up + i]
-                            before = V[prv, k - 1, up + i] - price - V[prv, k - 1, s]
-                            sway = 0.25 * step * abs(c_take - c_stay)
-                            if max(gain, before) + sway <= 0.0:
-                                pull += rate * c_stay
-                            elif min(gain, before) - sway >= 0.0:
-                                pull += rate * c_take
-                            else:
-                                pull += rate * max(c_stay, c_take)
-                        if w > 0:
-                            for j in range(J):
-                                pull += busy * prob[b, i, j] * bend[cur, k, down + child[i, j]]
-                        if pull - 0.5 * q * (f_left - G + q * v) > 0.0:
-                            push = 0.5 * step * (pull - 0.5 * q * (f_left - G))
-                            v = (half * left + f_left + G + push) / (half + q + 0.25 * step * q * q)
-                        bend[cur, k, s] = 0.5 * (f_left - G + q * v)
-                        V[cur, k, s] = v
+                    M, E, gain = 0.0, 0.0, 0.0
+                    if n > 0:
+                        gain = V[prv, k, up] - price - V[prv, k, s]
+                        M = V[prv, k, s] + max(gain, 0.0)
+                    for j in range(J if w > 0 else 0):
+                        E += prob[b, i, j] * V[cur, k, down + child[i, j]]
+                    if k == 0:
+                        V[cur, 0, s] = lattices.reward[b, i]
                         M_left[s], E_left[s] = M, E
-                    for i in range(inner, whole):
-                        V[cur, k, o + i] = edge[b, slot, o + i]
-                        bend[cur, k, o + i] = 0.0
+                        continue
+                    left = V[cur, k - 1, s]
+                    f_left = rate * (M_left[s] - left) + busy * (E_left[s] - left)
+                    G = rate * M + busy * E
+                    half = 2.0 / step
+                    v = (half * left + f_left + G) / (half + q)
+                    pull = 0.0
+                    if n > 0:
+                        c_stay, c_take = bend[prv, k, s], bend[prv, k, up]
+                        before = V[prv, k - 1, up] - price - V[prv, k - 1, s]
+                        sway = 0.25 * step * abs(c_take - c_stay)
+                        if max(gain, before) + sway <= 0.0:
+                            pull += rate * c_stay
+                        elif min(gain, before) - sway >= 0.0:
+                            pull += rate * c_take
+                        else:
+                            pull += rate * max(c_stay, c_take)
+                    for j in range(J if w > 0 else 0):
+                        pull += busy * prob[b, i, j] * bend[cur, k, down + child[i, j]]
+                    if pull - 0.5 * q * (f_left - G + q * v) > 0.0:
+                        push = 0.5 * step * (pull - 0.5 * q * (f_left - G))
+                        v = (half * left + f_left + G + push) / (half + q + 0.25 * step * q * q)
+                    bend[cur, k, s] = 0.5 * (f_left - G + q * v)
+                    V[cur, k, s] = v
+                    M_left[s], E_left[s] = M, E
         out[b] = V[U % 2, layers - 1, 0]
 
 
@@ -137,15 +121,13 @@ def backward_deadline(
     V: Floats,
 ) -> None:  # fmt: skip
     """Fill V (B, states) with Phi at tau_m."""
-    first, child, reward, prob = lattices.first, lattices.child, lattices.reward, lattices.prob
+    first, child, prob = lattices.first, lattices.child, lattices.prob
     C, W, off = grid.C, grid.W, grid.off
     B, J = V.shape[0], prob.shape[2]
     chance = np.zeros((W + 1, W + 1))
     chance[0, 0] = 1.0
     for b in range(B):
-        for w in range(W + 1):
-            for i in range(first[C - w + 1]):
-                V[b, off[w] + i] = reward[b, i]
+        V[b] = lattices.reward[b][grid.node]
         for k in range(price.shape[0]):
             h, p = tau[k + 1] - tau[k], price[k]
             q = -np.expm1(-mu * tau[k + 1])
@@ -174,20 +156,17 @@ def backward_deadline(
 @jit
 def slopes(lattices: Lattices, b: int, grid: Grid, mu: float, r: float, p: float, V: Floats, out: Floats) -> None:
     """out = dV/dtau of class b; states on the edge are offered no label."""
-    first, child, prob = lattices.first, lattices.child, lattices.prob
-    C, W, off = grid.C, grid.W, grid.off
-    for w in range(W + 1):
-        o, up, open_ = off[w], off[w + 1], first[C - w] if w < W else 0
-        for i in range(first[C - w + 1]):
-            rise = 0.0
-            if w > 0:
-                mean = 0.0
-                for j in range(prob.shape[2]):
-                    mean += prob[b, i, j] * V[off[w - 1] + child[i, j]]
-                rise = mu * w * (mean - V[o + i])
-            if i < open_:
-                rise += r * max(0.0, V[up + i] - p - V[o + i])
-            out[o + i] = rise
+    child, prob = lattices.child, lattices.prob
+    for s in range(grid.up.shape[0]):
+        i, w, up, rise = grid.node[s], grid.flight[s], grid.up[s], 0.0
+        if w > 0:
+            mean = 0.0
+            for j in range(prob.shape[2]):
+                mean += prob[b, i, j] * V[grid.off[w - 1] + child[i, j]]
+            rise = mu * w * (mean - V[s])
+        if up >= 0:
+            rise += r * max(0.0, V[up] - p - V[s])
+        out[s] = rise
 
 
 @jit
@@ -199,11 +178,8 @@ def integrate(
 
     From layer to layer it takes ``parts`` steps.
     """
-    first, reward = lattices.first, lattices.reward
     states = value.shape[1]
-    for w in range(grid.W + 1):
-        for i in range(first[grid.C - w + 1]):
-            value[0, grid.off[w] + i] = reward[b, i]
+    value[0] = lattices.reward[b][grid.node]
     V, k1, k2, k3, k4 = value[0].copy(), np.zeros(states), np.zeros(states), np.zeros(states), np.zeros(states)
     for k in range(1, tau.shape[0]):
         h = (tau[k] - tau[k - 1]) / parts

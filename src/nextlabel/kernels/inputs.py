@@ -11,6 +11,9 @@ Lattices     first      (D+2,)            nodes of level m are first[m] .. first
 --           node_of    (nodes,)          where a node of the priors' own lattice is here, where nodes may be lumped
 Grid         C, W       --                labels that a task is given, and of them in flight, at most
 --           off        (W+2,)            state (i, w) is number off[w] + i; off[W+1] counts the states
+--           node,      (states,)         i and w of each state
+             flight
+--           up         (states,)         the same with one more label in flight; -1 on the edge, level + w = C or w = W
 Steps        finite     --                whether there is a horizon; if not there is one layer
 --           mu         --                completion rate
 --           tau        (layers,)         time left
@@ -29,6 +32,7 @@ Guarantee: convex combinations only, so the relative error of both is that of th
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -80,11 +84,14 @@ class Grid(NamedTuple):
     C: int
     W: int
     off: Ints
+    node: Ints
+    flight: Ints
+    up: Ints
 
     @property
     def states(self) -> int:
         """Number of states."""
-        return int(self.off[-1])
+        return len(self.node)
 
 
 class Steps(NamedTuple):
@@ -106,9 +113,11 @@ class Edge(NamedTuple):
 
 def make_grid(first: Ints, C: int, W: int) -> Grid:
     """Number the states: block w holds the nodes of level <= C - w."""
-    off = np.zeros(W + 2, dtype=np.int64)
-    np.cumsum(first[C + 1 - np.arange(W + 1)], out=off[1:])
-    return Grid(C, W, off)
+    many = first[C + 1 - np.arange(W + 1)]
+    off, flight = np.append(0, np.cumsum(many)), np.repeat(np.arange(W + 1), many)
+    node = np.arange(off[-1]) - off[flight]
+    offered = (flight < W) & (node < first[C - flight])
+    return Grid(C, W, off, node, flight, np.where(offered, off[np.minimum(flight + 1, W)] + node, -1))
 
 
 #: The one tie tolerance: indices, scores and gains closer than this are tied, for policies, for the exact optimum and
@@ -119,6 +128,38 @@ TIED = 1e-9
 #: The same for the values whose root an index is: the price at which the gain of a label, a difference of two values,
 #: passes through 0, with a slope of 1/100 or more wherever it matters.
 TIED_VALUES = TIED / 100.0
+
+
+class SlackTime(NamedTuple):
+    """A table's layers stand at -exp(-rate (time left - (arrivals left - 1) / arrivals)); rate 0: at the time left."""
+
+    arrivals: float
+    rate: float
+
+
+#: Layers of a table, if it has several, are times left.
+NO_SLACK_TIME = SlackTime(1.0, 0.0)
+
+
+@jit
+def place_in_time(slack_time: SlackTime, n: int, left: float) -> float:
+    """Where n arrivals and so much time left stand among the layers of a table."""
+    if slack_time.rate > 0.0:
+        return -math.exp(min(slack_time.rate * ((n - 1) / slack_time.arrivals - left), 700.0))
+    return left
+
+
+@jit
+def between(at: Floats, x: float) -> tuple[int, float]:
+    """The last of the rising numbers not above x, but one at most, and how far x is on the way to the next: 0 to 1."""
+    k = min(max(np.searchsorted(at, x, side="right") - 1, 0), at.shape[0] - 2)
+    return k, min(max((x - at[k]) / (at[k + 1] - at[k]), 0.0), 1.0)
+
+
+@jit
+def layer_at(tau: Floats, slack_time: SlackTime, n: int, left: float) -> tuple[int, float]:
+    """The layer at or below n arrivals and so much time left, and the share of the next one."""
+    return between(tau, place_in_time(slack_time, n, left)) if tau.shape[0] > 1 else (0, 0.0)
 
 
 @jit

@@ -35,7 +35,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.kernels.inputs import TIED
+from nextlabel.kernels.inputs import TIED, Steps
 from nextlabel.kernels.jit import jit
 
 
@@ -44,8 +44,7 @@ class TaskStates(NamedTuple):
 
     tasks: Ints
     fresh: Ints
-    enter: Ints
-    end_of_class: Ints
+    enter: Ints  # (classes, U + 1) first id of size at most s; of size 0 the end of the class
     cls: Ints
     size: Ints
     level: Ints
@@ -54,6 +53,7 @@ class TaskStates(NamedTuple):
     child: Ints
     prob: Floats
     salt: Ints
+    node: Ints  # of the class's lattice
 
 
 class Layer(NamedTuple):
@@ -69,7 +69,7 @@ class Layer(NamedTuple):
 def list_layer(states: TaskStates, g: int, c: int, rows: Ints, keys: Ints) -> int:
     """All multisets of layer (g, c) by depth-first search without dead ends; returns their number."""
     tasks, cls, size, level, skip = states.tasks, states.cls, states.size, states.level, states.skip
-    last, n_ids = len(tasks) - 1, int(states.end_of_class[-1])
+    last, n_ids = len(tasks) - 1, int(states.enter[-1, 0])
     width = rows.shape[1]
     part = np.empty(width, dtype=np.int64)
     taken = np.zeros(len(tasks), dtype=np.int64)
@@ -79,7 +79,7 @@ def list_layer(states: TaskStates, g: int, c: int, rows: Ints, keys: Ints) -> in
             k = cls[i]
             s, m = size[i], level[i]
             if taken[k] == tasks[k]:
-                i = states.end_of_class[k]
+                i = states.enter[k, 0]
             elif s > g:
                 i = states.enter[k, g]
             elif m > c or s - m > g - c:
@@ -159,14 +159,6 @@ class Rule(NamedTuple):
     order: Ints
 
 
-class Clock(NamedTuple):
-    """Rates, and the time steps: r[t] and step[t] (M,) belong to the step into tau_t (one r, no step: T infinite)."""
-
-    r: Floats
-    mu: float
-    step: Floats
-
-
 @jit
 def arrival_value(rule: Rule, col: int, ids: Ints, mult: Ints, n_ids: int, offer: Floats, out: Floats) -> None:
     """Value of an arrival at each time from ``offer[j]``, the value of giving it to a task in state ``ids[j]``.
@@ -205,19 +197,9 @@ def arrival_value(rule: Rule, col: int, ids: Ints, mult: Ints, n_ids: int, offer
 
 @jit
 def solve_layer(
-    states: TaskStates,
-    rule: Rule,
-    clock: Clock,
-    rows: Ints,
-    keys: Ints,
-    in_flight: int,
-    end: Floats,
-    now: Floats,
-    above: Layer,
-    right: Layer,
-    first: int,
-    out: Floats,
-) -> None:
+    states: TaskStates, rule: Rule, steps: Steps, rows: Ints, keys: Ints, in_flight: int, end: Floats, now: Floats,
+    above: Layer, right: Layer, first: int, out: Floats,
+) -> None:  # fmt: skip
     """Values of a layer from ``above`` (one more label given out) and ``right`` (one more come in)."""
     n_rows, n_cols, times = out.shape
     width, classes, answers = rows.shape[1], len(states.tasks), states.prob.shape[1]
@@ -227,8 +209,7 @@ def solve_layer(
     offer = np.empty((room, times))
     base, arrival, come_in = np.empty(times), np.empty(times), np.empty(times)
     free = np.empty(classes, np.int64)
-    busy = clock.mu * in_flight
-    infinite = len(clock.step) == 0
+    busy = steps.mu * in_flight
     n_max = first + n_cols - 1
     for row in range(n_rows):
         # The row as distinct states with multiplicities: touched ones first, then the fresh ones.
@@ -287,14 +268,14 @@ def solve_layer(
                 w = states.size[x] - states.level[x]
                 if w > 0:
                     for a in range(answers):
-                        rate = clock.mu * mult[j] * w * states.prob[x, a]
+                        rate = steps.mu * mult[j] * w * states.prob[x, a]
                         for t in range(times):
                             come_in[t] += rate * right.value[right_row[j, a], col, t]
-            if infinite:
-                out[row, col, 0] = (clock.r[0] * arrival[0] + come_in[0]) / (clock.r[0] + busy)
+            if not steps.finite:
+                out[row, col, 0] = (steps.r[0] * arrival[0] + come_in[0]) / (steps.r[0] + busy)
             else:
                 out[row, col, 0] = start
                 for t in range(1, times):
-                    pace, q = 2.0 / clock.step[t], clock.r[t] + busy
-                    gain = clock.r[t] * (arrival[t - 1] + arrival[t]) + come_in[t - 1] + come_in[t]
+                    pace, q = 2.0 / steps.h[t], steps.r[t] + busy
+                    gain = steps.r[t] * (arrival[t - 1] + arrival[t]) + come_in[t - 1] + come_in[t]
                     out[row, col, t] = ((pace - q) * out[row, col, t - 1] + gain) / (pace + q)

@@ -63,24 +63,17 @@ def no_delay(lattices: Lattices, lam: float, tail: Floats, work: Floats, out: Fl
     B, J = reward.shape[0], prob.shape[2]
     D = first.shape[0] - 2
     for b in range(B):
-        for i in range(first[D], first[D + 1]):
-            S[i] = ceiling[b, i]
-            labels[i] = 0.0
-            mass[i] = 0.0
+        S[:], labels[:], mass[:] = reward[b], 0.0, 0.0
+        S[first[D] :] = ceiling[b, first[D] :]
         for i in range(first[D] - 1, -1, -1):
-            S[i] = reward[b, i]
-            labels[i] = 0.0
-            mass[i] = 0.0
             if ceiling[b, i] - reward[b, i] <= lam:  # one label costs more than all of them could add
                 continue
-            go = 0.0
-            bought = 1.0
+            go, bought = 0.0, 1.0
             for j in range(J):
                 go += prob[b, i, j] * S[child[i, j]]
                 bought += prob[b, i, j] * labels[child[i, j]]
             if go - lam > reward[b, i]:
-                S[i] = go - lam
-                labels[i] = bought
+                S[i], labels[i] = go - lam, bought
         mass[0] = 1.0
         late = 0.0
         for m in range(D):
@@ -97,13 +90,7 @@ def no_delay(lattices: Lattices, lam: float, tail: Floats, work: Floats, out: Fl
                     late += x * tail[m]
             if not going:
                 break
-        rim = 0.0
-        for i in range(first[D], first[D + 1]):
-            rim += mass[i]
-        out[b, 0] = S[0]
-        out[b, 1] = labels[0]
-        out[b, 2] = late
-        out[b, 3] = rim
+        out[b, 0], out[b, 1], out[b, 2], out[b, 3] = S[0], labels[0], late, mass[first[D] :].sum()
 
 
 @jit
@@ -111,8 +98,7 @@ def edge_values(first: Ints, prob: Floats, child: Ints, grid: Grid, S: Floats, w
     """E[S after the w labels in flight] for the states on the edge: level + w = C, or w = W."""
     C, W, off = grid.C, grid.W, grid.off
     J = prob.shape[1]
-    for i in range(first[C + 1]):
-        work[i] = S[i]
+    work[: first[C + 1]] = S[: first[C + 1]]
     for w in range(W + 1):
         if w > 0:
             for i in range(first[C - w + 1]):
@@ -139,10 +125,9 @@ def fill_edge(lattices: Lattices, grid: Grid, lam: float, out: Edge) -> None:
     S, labels, work = numbers[0], numbers[1], numbers[2]
     root, tail = np.empty((1, 4)), np.zeros(D + 1)
     for b in range(B):
-        for i in range(first[deepest + 1]):
-            # A lattice that ends before the limit does must end high, or the edge would be a plain cap.
-            S[i] = ceiling[b, i] if i >= first[D] else reward[b, i]
-            labels[i] = 0.0
+        # A lattice that ends before the limit does must end high, or the edge would be a plain cap.
+        S[:], labels[:] = reward[b], 0.0
+        S[first[D] :] = ceiling[b, first[D] :]
         for n in range(limited):
             for i in range(first[deepest]):  # levels rise, so that the children are still those of n - 1
                 go = 0.0
@@ -167,12 +152,7 @@ def no_delay_sums(lattices: Lattices, weight: Floats, prices: Floats, out: Float
     first, child, reward, ceiling, prob, _ = lattices
     B, J, P = reward.shape[0], prob.shape[2], prices.shape[0]
     D = first.shape[0] - 2
-    width = 0
-    for m in range(D + 1):
-        width = max(width, first[m + 1] - first[m])
-    S = np.zeros((2, width, P))
-    labels = np.zeros((2, width, P))
-    excess = np.zeros((2, width, P))
+    rows = np.zeros((2, np.diff(first).max(), 3, P))  # S, L and e of the nodes of a level
     needed = np.zeros(first[D + 1], dtype=np.bool_)
     for b in range(B):
         low = D
@@ -186,52 +166,37 @@ def no_delay_sums(lattices: Lattices, weight: Floats, prices: Floats, out: Float
                 for j in range(J):
                     needed[child[i, j]] = True
         for m in range(D, low - 1, -1):
-            here, below = m % 2, (m + 1) % 2
+            below = rows[(m + 1) % 2]
             for i in range(first[m], first[m + 1]):
                 if not needed[i]:
                     continue
-                x = i - first[m]
-                R = reward[b, i]
+                here, R = rows[m % 2, i - first[m]], reward[b, i]
                 gap = ceiling[b, i] - R
                 k = 0
                 while k < P and prices[k] >= gap:  # one label costs more than all of them could add
-                    S[here, x, k] = R
-                    labels[here, x, k] = 0.0
-                    excess[here, x, k] = 0.0
                     k += 1
-                if m == D:
-                    for p in range(k, P):
-                        S[here, x, p] = ceiling[b, i]
-                        labels[here, x, p] = 0.0
-                        excess[here, x, p] = gap
-                else:
-                    while k < P:  # going on pays from some price down
-                        go = -prices[k]
-                        for j in range(J):
-                            go += prob[b, i, j] * S[below, child[i, j] - first[m + 1], k]
-                        if go > R:
-                            break
-                        S[here, x, k] = R
-                        labels[here, x, k] = 0.0
-                        excess[here, x, k] = 0.0
-                        k += 1
-                    for p in range(k, P):
-                        S[here, x, p] = -prices[p]
-                        labels[here, x, p] = 1.0
-                        excess[here, x, p] = 0.0
+                while m < D and k < P:  # going on pays from some price down
+                    go = -prices[k]
                     for j in range(J):
-                        q = prob[b, i, j]
-                        y = child[i, j] - first[m + 1]
+                        go += prob[b, i, j] * below[child[i, j] - first[m + 1], 0, k]
+                    if go > R:
+                        break
+                    k += 1
+                for p in range(P):
+                    here[0, p], here[1, p], here[2, p] = R, 0.0, 0.0
+                    if p >= k and m == D:
+                        here[0, p], here[2, p] = ceiling[b, i], gap
+                    elif p >= k:
+                        here[0, p], here[1, p] = -prices[p], 1.0
+                for j in range(J if m < D else 0):
+                    q, after = prob[b, i, j], below[child[i, j] - first[m + 1]]
+                    for r in range(3):
                         for p in range(k, P):
-                            S[here, x, p] += q * S[below, y, p]
-                            labels[here, x, p] += q * labels[below, y, p]
-                            excess[here, x, p] += q * excess[below, y, p]
+                            here[r, p] += q * after[r, p]
                 n = weight[b, i]
-                if n > 0.0:
+                for r in range(3 if n > 0.0 else 0):
                     for p in range(P):
-                        out[0, p] += n * S[here, x, p]
-                        out[1, p] += n * labels[here, x, p]
-                        out[2, p] += n * excess[here, x, p]
+                        out[r, p] += n * here[r, p]
 
 
 #: Plans of so many labels are tried first, then of twice as many.

@@ -159,8 +159,6 @@ def backward(
 
     Where that is -inf they are offered no label.
     """
-    first, reward = lattices.first, lattices.reward
-    C, W, off = grid.C, grid.W, grid.off
     B, _, layers, states = V.shape
     M = lam.shape[0]
     best, share, last = np.empty(states), np.empty(states), np.zeros((2, states))
@@ -169,19 +167,16 @@ def backward(
             at = M - n if n > 0 else -1
             for k in range(layers):
                 if n > 0:
-                    decide(first, grid, V[b, n - 1, k], lam[at], eps, batches.size[at] > 1.0, best, share)
+                    decide(lattices.first, grid, V[b, n - 1, k], lam[at], eps, batches.size[at] > 1.0, best, share)
                 else:
-                    for w in range(W + 1):
-                        for i in range(first[C - w + 1]):
-                            best[off[w] + i] = reward[b, i]
+                    best[:] = lattices.reward[b][grid.node]
                 come_in(lattices, b, grid, batches, steps, at, k, best, V[b, n, max(k - 1, 0)], last, V[b, n, k])
                 if n == 0 or (steps.finite and k == 0):
                     continue
                 worth = edge.value[b, min(batches.left[at], edge.value.shape[1]) - 1]
-                for w in range(W + 1):
-                    for s in range(off[w] + (first[C - w] if w < W else 0), off[w + 1]):
-                        if worth[s] > -np.inf:
-                            V[b, n, k, s] = worth[s]
+                for s in range(states):
+                    if grid.up[s] < 0 and worth[s] > -np.inf:
+                        V[b, n, k, s] = worth[s]
 
 
 class Plan(NamedTuple):
@@ -195,21 +190,19 @@ class Plan(NamedTuple):
 @jit
 def take(first: Ints, grid: Grid, V: Floats, z: Floats, lam: float, eps: float, several: bool, flow: Floats) -> float:
     """``flow`` = the mass of each state that takes a label at price lam, by V with one batch less; return its sum."""
-    C, W, off = grid.C, grid.W, grid.off
     B, layers, states = z.shape
     best, share = np.empty(states), np.empty(states)
     total = 0.0
     for b in range(B):
         for k in range(layers):
             decide(first, grid, V[b, k], lam, eps, several, best, share)
-            for w in range(W):
-                o, under = off[w], off[w - 1] if w > 0 else 0
-                for i in range(first[C - w]):
-                    m = z[b, k, o + i]
+            for s in range(states):
+                if grid.up[s] >= 0:
+                    m, w = z[b, k, s], grid.flight[s]
                     if several and w > 0:
-                        m += flow[b, k, under + i]
-                    m *= share[o + i]
-                    flow[b, k, o + i] = m
+                        m += flow[b, k, grid.off[w - 1] + grid.node[s]]
+                    m *= share[s]
+                    flow[b, k, s] = m
                     total += m
     return total
 
@@ -295,7 +288,6 @@ def forward(
     left goes to the largest advantage V(w+1) - V(w), if that is more than the cost of a label.
     """
     first = lattices.first
-    W, off = grid.W, grid.off
     x, given, act = out
     B, layers, _ = x.shape
     M = lam.shape[0]
@@ -315,43 +307,38 @@ def forward(
         x[:] = z
         for b in range(B):
             for k in range(layers):
-                for w in range(W):
-                    for i in range(first[grid.C - w]):
-                        x[b, k, off[w + 1] + i] += flow[b, k, off[w] + i]
+                for s in range(x.shape[2]):
+                    if grid.up[s] >= 0:
+                        x[b, k, grid.up[s]] += flow[b, k, s]
         if act.shape[0] > 0:
             act[:, at] = flow[:, 0]
         if feasible and wanted < room:
             # An arrival gives a task one label; of a batch of them a task may have several.
-            wanted = fill_up(first, grid, room, wanted, cost, after, x.copy() if several else z, at, out)
+            wanted = fill_up(grid, room, wanted, cost, after, x.copy() if several else z, at, out)
         given[at] = wanted
     return lost
 
 
 @jit
-def fill_up(
-    first: Ints, grid: Grid, room: float, wanted: float, cost: float, V: Floats, free: Floats, at: int, out: Plan
-) -> float:
+def fill_up(grid: Grid, room: float, wanted: float, cost: float, V: Floats, free: Floats, at: int, out: Plan) -> float:
     """Give the labels that are left to the largest advantages among the ``free`` mass; return the labels in all."""
-    C, W, off = grid.C, grid.W, grid.off
     x, act = out.x, out.act
     B, layers, states = x.shape
     key, where = np.empty(x.size), np.empty(x.size, dtype=np.int64)
     size = 0
     for b in range(B):
         for k in range(layers):
-            for w in range(W):
-                for i in range(first[C - w]):
-                    gain = V[b, k, off[w + 1] + i] - V[b, k, off[w] + i]
-                    if free[b, k, off[w] + i] > 0.0 and gain > cost:
-                        key[size] = -gain
-                        where[size] = (b * layers + k) * states + off[w] + i
-                        size += 1
+            for s in range(states):
+                gain = V[b, k, grid.up[s]] - V[b, k, s] if grid.up[s] >= 0 else cost
+                if free[b, k, s] > 0.0 and gain > cost:
+                    key[size] = -gain
+                    where[size] = (b * layers + k) * states + s
+                    size += 1
     for g in np.argsort(key[:size], kind="mergesort"):
         b, k, s = where[g] // (layers * states), where[g] // states % layers, where[g] % states
-        w = np.searchsorted(off, s, side="right") - 1
         label = min(free[b, k, s], room - wanted)
         x[b, k, s] -= label
-        x[b, k, off[w + 1] + s - off[w]] += label
+        x[b, k, grid.up[s]] += label
         if act.shape[0] > 0:
             act[b, at, s] += label
         wanted += label

@@ -61,9 +61,7 @@ from nextlabel.kernels.choice import (
     BY_LEVELS,
     PolicyArrays,
     StateScores,
-    break_tie,
-    layer_at,
-    score_groups,
+    choose_group,
     scores_by_state,
 )
 from nextlabel.kernels.events import (
@@ -83,6 +81,7 @@ from nextlabel.kernels.events import (
     stream_key,
     uniform,
 )
+from nextlabel.kernels.inputs import between, layer_at
 from nextlabel.kernels.jit import jit, uncounted
 from nextlabel.kernels.no_delay import Workspace, new_workspace
 from nextlabel.kernels.ranked_tasks import JITTER, OF_CLASS, RankedTasks, ranked_answer, sift, task_score, tied
@@ -139,8 +138,7 @@ def value_of(gap: TimedGap, w: int, i: int, k: int, u: float, q: float) -> float
 @uncounted
 def timed_loss(gap: TimedGap, node: Ints, flight: Ints, active: Ints, count: Ints, tau: float, chosen: int) -> float:
     """What the arrival with ``tau`` left lost; ``chosen`` is the state that it got, -1 for none."""
-    k = min(max(np.searchsorted(gap.tau, tau, side="right") - 1, 0), gap.tau.shape[0] - 2)
-    u = (tau - gap.tau[k]) / (gap.tau[k + 1] - gap.tau[k])
+    k, u = between(gap.tau, tau)
     q = -np.expm1(-gap.mu * tau)
     price = gap.price[k] + u * (gap.price[k + 1] - gap.price[k])
     loss = price - gap.cost if chosen < 0 else 0.0
@@ -161,8 +159,7 @@ def timed_loss(gap: TimedGap, node: Ints, flight: Ints, active: Ints, count: Int
 @uncounted
 def spent_loss(gap: TimedGap, node: Ints, flight: Ints, active: Ints, count: Ints, tau: float) -> float:
     """sum_x V - V_0 with ``tau`` left, when the last label was given out."""
-    k = min(max(np.searchsorted(gap.tau, tau, side="right") - 1, 0), gap.tau.shape[0] - 2)
-    u = (tau - gap.tau[k]) / (gap.tau[k + 1] - gap.tau[k])
+    k, u = between(gap.tau, tau)
     q = -np.expm1(-gap.mu * tau)
     loss = 0.0
     for g in range(active[-1]):
@@ -311,23 +308,14 @@ def new_run(problem: ProblemArrays, policy: PolicyArrays, own: RankedTasks) -> C
     )
 
 
-@uncounted
-def copy_run(run: CampaignRun, out: CampaignRun) -> None:
-    """A copy of the campaign as it stands; its tasks form groups."""
-    for s in range(run.head.shape[0]):
-        out.head[s], out.members[s], out.position[s] = run.head[s], run.members[s], run.position[s]
-    for g in range(run.active.shape[0]):
-        out.active[g] = run.active[g]
-    for x in range(run.state.shape[0]):
-        out.after[x], out.before[x], out.state[x] = run.after[x], run.before[x], run.state[x]
-    for k in range(run.counters[0]):
-        out.times[k], out.tasks[k] = run.times[k], run.tasks[k]
-    for c in range(run.given.shape[0]):
-        out.given[c] = run.given[c]
-    for c in range(run.counters.shape[0]):
-        out.counters[c] = run.counters[c]
-    for c in range(run.clock.shape[0]):
-        out.clock[c] = run.clock[c]
+@jit
+def copy_run(run: CampaignRun) -> CampaignRun:
+    """A copy of the campaign as it stands, with the same scratch space; its tasks form groups."""
+    return CampaignRun(
+        run.head.copy(), run.members.copy(), run.position.copy(), run.active.copy(), run.after.copy(),
+        run.before.copy(), run.state.copy(), run.scores, run.times.copy(), run.tasks.copy(), run.given.copy(),
+        run.counters.copy(), run.clock.copy(), run.ranked, run.place, run.key, run.lot, run.room, run.ahead,
+    )  # fmt: skip
 
 
 @jit
@@ -408,7 +396,6 @@ def play_events(
     """
     nodes = problem.level.shape[0]
     timing = problem.timing
-    layers = policy.tau.shape[0]
     with_gap, timed = gap.price.shape[0] > 0, gap.timed.tau.shape[0] > 0
     replay, ranked = recorded.shape[0] > 0, run.ranked.shape[0] > 0
     k_label = stream_key(seed, replication, LABEL)
@@ -438,22 +425,16 @@ def play_events(
                     run.clock[2] = max(run.clock[2], run.lot[x])
             else:
                 n = budget - ell
-                layer, share = 0, 0.0
-                if layers > 1:
-                    layer, share = layer_at(policy, n, timing.horizon - now)
-                elif policy.mode == BY_LEVELS:
+                layer, share = layer_at(policy.tau, policy.slack_time, n, timing.horizon - now)
+                if policy.mode == BY_LEVELS:
                     share = float(n)
                     if timing.horizon < np.inf:
                         share = min(share, max(arrivals_between(now, timing), 1.0))
-                best = score_groups(
+                chosen = choose_group(
                     policy, by_state, problem.level, problem.child, active, active, count, n, ell, layer, share, k_draw,
-                    scores,
+                    uniform(k_tie, ell, 0), policy.price[ell], run.given, scores,
                 )  # fmt: skip
-                chosen = -1
-                if best > -np.inf and best >= policy.price[ell]:
-                    u = uniform(k_tie, ell, 0)
-                    chosen = break_tie(policy, by_state, active, count, scores, best, run.given, ell, u)
-                    x = run.head[chosen] if chosen >= 0 else -1
+                x = run.head[chosen] if chosen >= 0 else -1
                 if with_gap:
                     price = gap.price[ell]
                     loss += lagrangian_loss(gap, by_state.node, by_state.flight, active, count, n, price, chosen)
@@ -567,7 +548,6 @@ def rollout(
     in_passing = late == 0 and (replay or (not awaited and (ranked or problem.timing.horizon == np.inf)))
     by_state = scores_by_state(policy, problem.level, problem.limit, problem.child)
     run = new_run(problem, policy, own)
-    branch = new_run(problem, policy, own) if last > 0 or not awaited else run
     root, rows = problem.root.copy(), np.arange(K)
     labels = np.zeros((K if replay else 0, recorded.labels.shape[1]), dtype=np.int64)
     for k in range(out.shape[0]):
@@ -587,9 +567,8 @@ def rollout(
                 until = budget if in_passing else max(budget - late, run.counters[1])
             play_events(problem, policy, by_state, gap, own, labels, run, seed, rep, total, until)
             if not (to_end or in_passing):
-                copy_run(run, branch)
-                play_events(problem, policy, by_state, gap, own, labels, branch, seed, rep, budget, budget + 1)
-                end = branch
+                end = copy_run(run)
+                play_events(problem, policy, by_state, gap, own, labels, end, seed, rep, budget, budget + 1)
             write_outcome(problem, own, worth, end, out[k, b])
             if ends.shape[2] > 0:
                 write_ends(problem, by_state, labels, root, rows, end, ends[k, b])

@@ -141,26 +141,25 @@ def fill_edges(lattices: Lattices, grid: Grid, prices: Floats, block: Block) -> 
 @jit
 def last_row(lattices: Lattices, grid: Grid, x: Floats, P: int, block: Block) -> None:
     """V and N with no arrival left: each label in flight is lost with chance x."""
-    first, child, reward, prob = lattices.first, lattices.child, lattices.reward[0], lattices.prob[0]
-    V = block.V[0]
+    child, prob, V = lattices.child, lattices.prob[0], block.V[0]
     block.N[0][:] = 0.0
-    for w in range(grid.W + 1):
-        o, down = grid.off[w], grid.off[w - 1] if w > 0 else 0
-        for i in range(first[grid.C - w + 1]):
-            for k in range(x.shape[0]):
-                v = reward[i]
-                if w > 0:
-                    v = x[k] * V[down + i, k * P]
-                    for j in range(child.shape[1]):
-                        v += (1.0 - x[k]) * prob[i, j] * V[down + child[i, j], k * P]
-                V[o + i, k * P : (k + 1) * P] = v
+    for s in range(grid.up.shape[0]):
+        i, w = grid.node[s], grid.flight[s]
+        for k in range(x.shape[0]):
+            v = lattices.reward[0, i]
+            if w > 0:
+                down = grid.off[w - 1]
+                v = x[k] * V[down + i, k * P]
+                for j in range(child.shape[1]):
+                    v += (1.0 - x[k]) * prob[i, j] * V[down + child[i, j], k * P]
+            V[s, k * P : (k + 1) * P] = v
 
 
 @jit
-def add_children(child: Ints, prob: Floats, i: int, by: float, X: Floats, down: int, P: int, out: Floats) -> None:
+def add_children(lattices: Lattices, i: int, by: float, X: Floats, down: int, P: int, out: Floats) -> None:
     """out[p] += by * sum_j p_j X[down + child_j, p]."""
-    for j in range(child.shape[1]):
-        c, share = down + child[i, j], by * prob[i, j]
+    for j in range(lattices.child.shape[1]):
+        c, share = down + lattices.child[i, j], by * lattices.prob[0, i, j]
         for p in range(P):
             out[p] += share * X[c, p]
 
@@ -220,76 +219,76 @@ def next_row_in_time(
     lattices: Lattices, grid: Grid, steps: Stencils, prices: Floats, n: int, closed: bool, block: Block
 ) -> None:
     """``next_row`` with a horizon."""
-    first, child, prob, off = lattices.first, lattices.child, lattices.prob[0], grid.off
     P, kind, tau = prices.shape[0], 1 if n > 0 else 0, steps.tau
     slot, size = min(max(n, 1), block.value.shape[0]) - 1, tau.shape[0] * P
     V, N, V_last, N_last = block.V[n % 2], block.N[n % 2], block.V[1 - n % 2], block.N[1 - n % 2]
     A, L, E, E_n = np.zeros(size), np.zeros(size), np.zeros(size), np.zeros(size)
     x, advantage, labels = np.zeros(4), np.zeros(4), np.zeros(4)
-    for w in range(grid.W + 1):
-        o, up, down = off[w], off[w + 1], off[w - 1] if w > 0 else 0
-        whole = first[grid.C - w + 1]
-        open_ = first[grid.C - w] if w < grid.W else 0
-        inner = whole if closed or n == 0 else open_
-        by, fade, busy = steps.weights[kind, w], steps.decay[kind, w], steps.mu * w
-        for i in range(inner):
-            offered = i < open_ and n > 0
-            here, there, stay, stay_n = V[o + i], N[o + i], V_last[o + i], N_last[o + i]
-            if w > 0:
-                E[:], E_n[:] = 0.0, 0.0
-                add_children(child, prob, i, 1.0, V, down, size, E)
-                add_children(child, prob, i, 1.0, N, down, size, E_n)
-            if offered:
-                more, more_n = V_last[up + i], N_last[up + i]
-                for k in range(tau.shape[0]):
-                    for p in range(P):
-                        c = k * P + p
-                        A[c], L[c] = more[c] - prices[p] - stay[c], 1.0 + more_n[c] - stay_n[c]
-            here[:P], there[:P] = lattices.reward[0, i], 0.0
-            for k in range(1, tau.shape[0]):
-                j, rate, h = steps.start[k] * P, steps.r[k] * kind, tau[k] - tau[k - 1]
-                b0, b1, b2, b3, fall, now = by[k, 0], by[k, 1], by[k, 2], by[k, 3], fade[k], k * P
-                for p in range(P):  # without a branch, so that prices are taken side by side
-                    c0, c1, c2, c3 = j + p, j + P + p, j + 2 * P + p, j + 3 * P + p
-                    v, v_n = fall * here[now - P + p], fall * there[now - P + p]
-                    v, v_n = v + b0 * busy * E[c0], v_n + b0 * busy * E_n[c0]
-                    v, v_n = v + b0 * rate * stay[c0], v_n + b0 * rate * stay_n[c0]
-                    v, v_n = v + b1 * busy * E[c1], v_n + b1 * busy * E_n[c1]
-                    v, v_n = v + b1 * rate * stay[c1], v_n + b1 * rate * stay_n[c1]
-                    v, v_n = v + b2 * busy * E[c2], v_n + b2 * busy * E_n[c2]
-                    v, v_n = v + b2 * rate * stay[c2], v_n + b2 * rate * stay_n[c2]
-                    v, v_n = v + b3 * busy * E[c3], v_n + b3 * busy * E_n[c3]
-                    v, v_n = v + b3 * rate * stay[c3], v_n + b3 * rate * stay_n[c3]
-                    here[now + p], there[now + p] = v, v_n
-                for p in range(P if offered else 0):
-                    before, after = A[now - P + p], A[now + p]
-                    if before >= 0.0 and after >= 0.0:
-                        for g in range(4):
-                            here[now + p] += by[k, g] * rate * A[j + g * P + p]
-                            there[now + p] += by[k, g] * rate * L[j + g * P + p]
-                    elif before > 0.0 or after > 0.0:
-                        for g in range(4):
-                            q, c = steps.start[k] + g, j + g * P + p
-                            x[g], advantage[g], labels[g] = tau[q] - tau[k - 1], A[c], L[c]
-                        gain, gain_n = positive_part(x, advantage, labels, h, rate + busy, after > 0.0)
-                        here[now + p] += rate * gain
-                        there[now + p] += rate * gain_n
-        for s in range(o + inner, o + whole):
+    for s in range(grid.up.shape[0]):
+        i, w, up = grid.node[s], grid.flight[s], grid.up[s]
+        here, there, stay, stay_n = V[s], N[s], V_last[s], N_last[s]
+        if up < 0 and n > 0 and not closed:
             for k in range(tau.shape[0]):
                 for p in range(P):
-                    V[s, k * P + p], N[s, k * P + p] = block.value[slot, s, p], block.labels[slot, s, p]
+                    here[k * P + p], there[k * P + p] = block.value[slot, s, p], block.labels[slot, s, p]
+            continue
+        by, fade, busy, offered = steps.weights[kind, w], steps.decay[kind, w], steps.mu * w, up >= 0 and n > 0
+        if w > 0:
+            E[:], E_n[:] = 0.0, 0.0
+            add_children(lattices, i, 1.0, V, grid.off[w - 1], size, E)
+            add_children(lattices, i, 1.0, N, grid.off[w - 1], size, E_n)
+        if offered:
+            more, more_n = V_last[up], N_last[up]
+            for k in range(tau.shape[0]):
+                for p in range(P):
+                    c = k * P + p
+                    A[c], L[c] = more[c] - prices[p] - stay[c], 1.0 + more_n[c] - stay_n[c]
+        here[:P], there[:P] = lattices.reward[0, i], 0.0
+        for k in range(1, tau.shape[0]):
+            j, rate, h = steps.start[k] * P, steps.r[k] * kind, tau[k] - tau[k - 1]
+            b0, b1, b2, b3, fall, now = by[k, 0], by[k, 1], by[k, 2], by[k, 3], fade[k], k * P
+            for p in range(P):  # without a branch, so that prices are taken side by side
+                c0, c1, c2, c3 = j + p, j + P + p, j + 2 * P + p, j + 3 * P + p
+                v, v_n = fall * here[now - P + p], fall * there[now - P + p]
+                v, v_n = v + b0 * busy * E[c0], v_n + b0 * busy * E_n[c0]
+                v, v_n = v + b0 * rate * stay[c0], v_n + b0 * rate * stay_n[c0]
+                v, v_n = v + b1 * busy * E[c1], v_n + b1 * busy * E_n[c1]
+                v, v_n = v + b1 * rate * stay[c1], v_n + b1 * rate * stay_n[c1]
+                v, v_n = v + b2 * busy * E[c2], v_n + b2 * busy * E_n[c2]
+                v, v_n = v + b2 * rate * stay[c2], v_n + b2 * rate * stay_n[c2]
+                v, v_n = v + b3 * busy * E[c3], v_n + b3 * busy * E_n[c3]
+                v, v_n = v + b3 * rate * stay[c3], v_n + b3 * rate * stay_n[c3]
+                here[now + p], there[now + p] = v, v_n
+            for p in range(P if offered else 0):
+                before, after = A[now - P + p], A[now + p]
+                if before >= 0.0 and after >= 0.0:
+                    for g in range(4):
+                        here[now + p] += by[k, g] * rate * A[j + g * P + p]
+                        there[now + p] += by[k, g] * rate * L[j + g * P + p]
+                elif before > 0.0 or after > 0.0:
+                    for g in range(4):
+                        q, c = steps.start[k] + g, j + g * P + p
+                        x[g], advantage[g], labels[g] = tau[q] - tau[k - 1], A[c], L[c]
+                    gain, gain_n = positive_part(x, advantage, labels, h, rate + busy, after > 0.0)
+                    here[now + p] += rate * gain
+                    there[now + p] += rate * gain_n
 
 
 @jit
 def pass_row(
-    child: Ints, prob: Floats, o: int, up: int, down: int, open_: int, x: float, y: float, price: Floats,
-    V_last: Floats, N_last: Floats, V: Floats, N: Floats,
-) -> None:  # fmt: skip
-    """``next_row`` of the states with w labels in flight that are offered one, of two answers, without layers."""
-    P = price.shape[0]
-    for i in range(open_):
+    lattices: Lattices, grid: Grid, w: int, x: float, y: float, price: Floats, V_last: Floats, N_last: Floats,
+    V: Floats, N: Floats,
+) -> int:  # fmt: skip
+    """``next_row`` of the states with w labels in flight that are offered one, of two answers, without layers.
+
+    They come first in their block; return how many there are.
+    """
+    child, prob, P = lattices.child, lattices.prob[0], price.shape[0]
+    o, up, down = grid.off[w], grid.off[w + 1], grid.off[w - 1] if w > 0 else 0
+    offered: int = lattices.first[grid.C - w]
+    for i in range(offered):
         s, u, c, d = o + i, up + i, down + child[i, 0], down + child[i, 1]
-        if o == 0:  # nothing in flight
+        if w == 0:  # nothing in flight
             c = d = 0
         y_c, y_d = y * prob[i, 0], y * prob[i, 1]
         for p in range(P):
@@ -298,6 +297,7 @@ def pass_row(
             takes = bought >= waits
             V[s, p] = x * (bought if takes else waits) + y_c * V[c, p] + y_d * V[d, p]
             N[s, p] = x * (1.0 + N_last[u, p] if takes else N_last[s, p]) + y_c * N[c, p] + y_d * N[d, p]
+    return offered
 
 
 @jit
@@ -305,59 +305,52 @@ def next_row(
     lattices: Lattices, grid: Grid, steps: Stencils, prices: Floats, n: int, closed: bool, block: Block
 ) -> None:
     """V and N with n arrivals left, from those with n - 1 if there are any."""
-    first, child, prob = lattices.first, lattices.child, lattices.prob[0]
-    C, W, off = grid.C, grid.W, grid.off
-    P, J, layers = prices.shape[0], child.shape[1], steps.start.shape[0]
+    P, layers = prices.shape[0], steps.start.shape[0]
     if steps.tau.shape[0] > 0:
         next_row_in_time(lattices, grid, steps, prices, n, closed, block)
         return
     if n == 0:
         last_row(lattices, grid, steps.x, P, block)
         return
-    slot = min(n, block.value.shape[0]) - 1
-    size = layers * P
-    V, N = block.V[n % 2], block.N[n % 2]
-    V_last, N_last = block.V[1 - n % 2], block.N[1 - n % 2]
+    slot, size = min(n, block.value.shape[0]) - 1, layers * P
+    V, N, V_last, N_last = block.V[n % 2], block.N[n % 2], block.V[1 - n % 2], block.N[1 - n % 2]
     price = np.empty(size)
     for k in range(layers):
         price[k * P : (k + 1) * P] = prices
     M, M_n, E, E_n = np.zeros(size), np.zeros(size), np.zeros(size), np.zeros(size)
     after, after_n = M.reshape((layers, P)), M_n.reshape((layers, P))
     back, back_n = E.reshape((layers, P)), E_n.reshape((layers, P))
-    for w in range(W + 1):
-        o, up, down = off[w], off[w + 1], off[w - 1] if w > 0 else 0
-        whole = first[C - w + 1]
-        open_ = first[C - w] if w < W else 0
-        arrived, returned = steps.arrived[w], steps.returned[w]
-        done = open_ if layers == 1 and J == 2 else 0
-        if done > 0:
-            pass_row(child, prob, o, up, down, open_, arrived[0, 0], returned[0, 0], price, V_last, N_last, V, N)
-        for i in range(done, whole if closed else open_):
-            offered = i < open_
-            s, u = o + i, up + i if offered else o + i
+    quick = layers == 1 and lattices.child.shape[1] == 2
+    for w in range(grid.W + 1):
+        arrived, returned, done = steps.arrived[w], steps.returned[w], 0
+        if quick and w < grid.W:
+            done = pass_row(lattices, grid, w, arrived[0, 0], returned[0, 0], price, V_last, N_last, V, N)
+        for s in range(grid.off[w] + done, grid.off[w + 1]):
+            i, up = grid.node[s], grid.up[s]
+            if up < 0 and not closed:
+                for k in range(layers):
+                    for p in range(P):
+                        V[s, k * P + p], N[s, k * P + p] = block.value[slot, s, p], block.labels[slot, s, p]
+                continue
+            u = max(up, 0)
             V_s, V_u, N_s, N_u, to_V, to_N = V_last[s], V_last[u], N_last[s], N_last[u], V[s], N[s]
             x, y = arrived[0, 0], returned[0, 0]
             if layers > 1:
                 to_V, to_N, x = M, M_n, 1.0
             for p in range(size):
                 bought = V_u[p] - price[p]
-                takes = offered and bought >= V_s[p]
+                takes = up >= 0 and bought >= V_s[p]
                 to_V[p] = x * (bought if takes else V_s[p])
                 to_N[p] = x * (1.0 + N_u[p] if takes else N_s[p])
             if layers > 1:
                 E[:], E_n[:] = 0.0, 0.0
                 to_V, to_N, y = E, E_n, 1.0
             if w > 0:
-                add_children(child, prob, i, y, V, down, size, to_V)
-                add_children(child, prob, i, y, N, down, size, to_N)
+                add_children(lattices, i, y, V, grid.off[w - 1], size, to_V)
+                add_children(lattices, i, y, N, grid.off[w - 1], size, to_N)
             if layers > 1:
                 mix_layers(arrived, returned, steps.start, after, back, V[s])
                 mix_layers(arrived, returned, steps.start, after_n, back_n, N[s])
-        for s in range(o + (whole if closed else open_), o + whole):
-            for k in range(layers):
-                for p in range(P):
-                    V[s, k * P + p] = block.value[slot, s, p]
-                    N[s, k * P + p] = block.labels[slot, s, p]
 
 
 @jit
@@ -383,33 +376,25 @@ def sweep_demand(
 
     The mean of their square is Q(w,n) = (r [1 + 2 N + Q](w+1,n-1) + mu w sum_j p_j Q(child_j,w-1,n)) / q if it takes.
     """
-    child, prob, off, P = lattices.child, lattices.prob[0], grid.off, prices.shape[1]
-    Q = np.zeros_like(block.N)
+    Q, P = np.zeros_like(block.N), prices.shape[1]
     k = 0
     for n in range(kept[-1] + 1):
-        price, new, old, V_last, N_last = (
-            prices[max(n - 1, 0)],
-            Q[n % 2],
-            Q[1 - n % 2],
-            block.V[1 - n % 2],
-            block.N[1 - n % 2],
-        )
+        price, new, old = prices[max(n - 1, 0)], Q[n % 2], Q[1 - n % 2]
+        N, V_last, N_last = block.N[n % 2], block.V[1 - n % 2], block.N[1 - n % 2]
         next_row(lattices, grid, steps, price, n, closed, block)
-        for w in range((grid.W + 1) if n > 0 else 0):
-            open_ = lattices.first[grid.C - w] if w < grid.W else 0
+        for s in range(grid.up.shape[0] if n > 0 else 0):
+            w, up = grid.flight[s], grid.up[s]
+            if up < 0 and not closed:
+                new[s] = N[s] ** 2
+                continue
             x, y = steps.arrived[w, 0, 0], steps.returned[w, 0, 0]
-            for i in range(lattices.first[grid.C - w + 1]):
-                s, u = off[w] + i, off[w + 1] + i
-                if i >= open_ and not closed:
-                    new[s] = block.N[n % 2, s] ** 2
-                    continue
-                for p in range(P):
-                    takes = i < open_ and V_last[u, p] - price[p] >= V_last[s, p]
-                    new[s, p] = x * (1.0 + 2.0 * N_last[u, p] + old[u, p] if takes else old[s, p])
-                if w > 0:
-                    add_children(child, prob, i, y, new, off[w - 1], P, new[s])
+            for p in range(P):
+                takes = up >= 0 and V_last[up, p] - price[p] >= V_last[s, p]
+                new[s, p] = x * (1.0 + 2.0 * N_last[up, p] + old[up, p] if takes else old[s, p])
+            if w > 0:
+                add_children(lattices, grid.node[s], y, new, grid.off[w - 1], P, new[s])
         if kept[k] == n:
-            V[k], S[k] = block.V[n % 2], np.maximum(new - block.N[n % 2] ** 2, 0.0)
+            V[k], S[k] = block.V[n % 2], np.maximum(new - N**2, 0.0)
             k += 1
 
 
@@ -455,22 +440,6 @@ def sweep(lattices: Lattices, grid: Grid, steps: Stencils, lam: float, V: Floats
     sweep_rows(lattices, grid, steps, prices, np.arange(rows), no, block, V, N)
 
 
-@jit
-def offered(first: Ints, grid: Grid) -> Ints:
-    """(states, 2) every state that can be offered a label, and the state with one label more in flight."""
-    C, W, off = grid.C, grid.W, grid.off
-    total = 0
-    for w in range(W):
-        total += first[C - w]
-    pairs = np.empty((total, 2), dtype=np.int64)
-    at = 0
-    for w in range(W):
-        for i in range(first[C - w]):
-            pairs[at, 0], pairs[at, 1] = off[w] + i, off[w + 1] + i
-            at += 1
-    return pairs
-
-
 @uncounted
 def judge(lam: float, g: float, slope: float, m: int, s: int, k: int, out: Brackets) -> None:
     """Narrow the bracket of one state by the gain g of 'assign' at the price lam."""
@@ -505,7 +474,6 @@ def narrow(
     about ``at[m]`` arrivals left, which V with one less decides; with slack time y, for a time left of
     y + (at[m] - 1) / r.
     """
-    pairs = offered(lattices.first, grid)
     P, layers = block.value.shape[2], steps.x.shape[0]
     no = layers < 1
     for start in range(0, prices.shape[0], P):
@@ -518,8 +486,9 @@ def narrow(
             if at[m] != n + 1:
                 continue
             V, N = block.V[n % 2], block.N[n % 2]
-            for s, u in pairs:
-                for k in range(layers):
+            for s in range(grid.up.shape[0]):
+                u = grid.up[s]
+                for k in range(layers if u >= 0 else 0):
                     p = count_from(some, out.hi[m, s, k])
                     while p < size and some[p] > out.lo[m, s, k]:
                         c = k * size + p
@@ -547,7 +516,6 @@ def rule_out(
     interval is left open if that maximum is a tie or more for some state. Only intervals with ``linked[p]`` are judged.
     Without a horizon; a block of prices begins with the last one of the block before.
     """
-    pairs = offered(lattices.first, grid)
     P = block.value.shape[2]
     no = P < 1
     for start in range(0, prices.shape[0] - 1, P - 1):
@@ -559,8 +527,9 @@ def rule_out(
             if at[m] != n + 1:
                 continue
             V, N = block.V[n % 2], block.N[n % 2]
-            for s, u in pairs:
-                for p in range(1, some.shape[0]):
+            for s in range(grid.up.shape[0]):
+                u = grid.up[s]
+                for p in range(1, some.shape[0] if u >= 0 else 1):
                     a, b = some[p], some[p - 1]
                     low = max(a, root[m, s] + tolerance)
                     if low >= b or not linked[start + p]:
@@ -577,33 +546,3 @@ def rule_out(
                         if V[u, p] + rise * (point - a) - point - below > TIED:
                             out.open_[start + p] = True
             m += 1
-
-
-@jit
-def count_reopenings(
-    lattices: Lattices, grid: Grid, steps: Stencils, prices: Floats, V: Floats, N: Floats, closed: Bools, where: Ints
-) -> int:
-    """How often a state that waits at a lower price assigns at a higher one; prices rise; 0 if indexable on the grid.
-
-    ``closed`` (rows, states, layers) starts False; where[0..3] gets (n - 1, state, layer, price number) of the first.
-    """
-    first, C, W, off = lattices.first, grid.C, grid.W, grid.off
-    rows, _, layers = closed.shape
-    found = 0
-    for p in range(prices.shape[0]):
-        lam = prices[p]
-        sweep(lattices, grid, steps, lam, V, N)
-        for n in range(rows):
-            for w in range(W):
-                # Only states whose look-ahead of n + 1 labels stays off the edge: there V is the model's own.
-                for i in range(first[max(C - w - n, 0)] if w + n < W else 0):
-                    s = off[w] + i
-                    for k in range(layers):
-                        g = V[n, off[w + 1] + i, k] - lam - V[n, s, k]
-                        if g < -TIED:
-                            closed[n, s, k] = True
-                        elif g > TIED and closed[n, s, k]:
-                            if found == 0:
-                                where[0], where[1], where[2], where[3] = n, s, k, p
-                            found += 1
-    return found

@@ -215,10 +215,6 @@ def level_tables(setting: Setting, priced: PriceLevels, kind: Ints, unit: float)
     kinds, _, states, _ = priced.value.shape
     grid = make_grid(priced.first, cap, flight)
     known = state_columns(grid, priced.node_of, setting.flight, setting.own, edge=True)
-    up = np.full(states, -1, dtype=np.int64)
-    for w in range(flight):
-        inner = int(priced.first[cap - w])
-        up[grid.off[w] : grid.off[w] + inner] = grid.off[w + 1] + np.arange(inner)
     return LevelTables(
         at=priced.at,
         level=priced.level,
@@ -226,6 +222,6 @@ def level_tables(setting: Setting, priced: PriceLevels, kind: Ints, unit: float)
         variance=np.concatenate(list(priced.variance), axis=1),
         charge=unit * priced.charge,
         column=np.concatenate([np.where(known >= 0, known + k * states, -1) for k in kind], axis=1).ravel(),
-        up=np.concatenate([np.where(up >= 0, up + k * states, -1) for k in range(kinds)]),
+        up=np.concatenate([np.where(grid.up >= 0, grid.up + k * states, -1) for k in range(kinds)]),
         cost=setting.problem.label_cost,
     )

@@ -24,7 +24,7 @@ import numpy as np
 from nextlabel.arrays import Floats, Ints
 from nextlabel.errors import InputError
 from nextlabel.kernels.choice import LevelTables
-from nextlabel.kernels.inputs import TIED
+from nextlabel.kernels.inputs import NO_SLACK_TIME, TIED, SlackTime
 from nextlabel.model.lattice import Lattice, after_labels, level_of
 from nextlabel.model.problem import Problem, reward_unit
 from nextlabel.model.simplex import deepest, simplex
@@ -33,7 +33,6 @@ from nextlabel.model.tasks import TaskClass
 if TYPE_CHECKING:
     from nextlabel.kernels.crowd_campaign import CrowdPlan
     from nextlabel.policies.crowd.allocator import CrowdAllocator
-    from nextlabel.solve.index_roots import SlackTime
 
 #: Labels a task can be given in a simulation, and of them in flight at once, unless told otherwise.
 MOST_LABELS = 64
@@ -159,7 +158,7 @@ class ScoreTables:
     facts: Floats | None = None
     quantiles: Floats | None = None
     levels: LevelTables | None = None
-    slack_time: SlackTime | None = None
+    slack_time: SlackTime = NO_SLACK_TIME
 
     def with_left(self, n: int) -> Floats:
         """[w, node] scores with n arrivals left."""

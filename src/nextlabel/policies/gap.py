@@ -27,7 +27,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.kernels.inputs import Lattices, make_grid
+from nextlabel.kernels.inputs import Grid, Lattices, make_grid
 from nextlabel.kernels.rollout import NO_GAP, NO_TIMED_GAP, GapTables, TimedGap
 from nextlabel.kernels.sweep import new_block, no_deadline, sweep_rows
 from nextlabel.model.lattice import after_labels
@@ -93,26 +93,26 @@ def _advantages(problem: Problem, entry: TaskClass, prices: Floats, cut: Cut, se
     """Tables at ``prices`` (one for all arrivals, or U)."""
     flight, own = setting.flight, simplex(entry.answers, setting.depth)[0]
     stack = stack_classes([entry], max(cut.depth, setting.depth), problem.budget)
-    off = make_grid(stack.first, cut.cap, cut.flight).off
+    grid = make_grid(stack.first, cut.cap, cut.flight)
     cost = problem.label_cost
     lowest = float(prices.min()) + cost
     most = max(flight, cut.flight) + 1
     free = after_labels(stack, no_delay_values(stack, lowest), most)
     ended = after_labels(stack, stack.reward[0], most)
-    limit = np.concatenate([free[w, : off[w + 1] - off[w]] for w in range(cut.flight + 1)])
+    limit = free[grid.flight, grid.node]
     if len(prices) > 1:
-        V = _sweep(problem, stack, cut, prices + cost, limit)
+        V = _sweep(problem, stack, grid, prices + cost, limit)
         value = float(V[-1, 0])
     else:
-        V, value = _until_settled(problem, stack, cut, lowest, limit)
-    best, gain = _rows(problem, stack, cut, off, V, free, ended)
+        V, value = _until_settled(problem, stack, grid, lowest, limit)
+    best, gain = _rows(problem, stack, grid, V, free, ended)
     past_best = np.stack([free - ended, np.zeros_like(free)])[:, : flight + 1]
     gain -= cost
     past_gain = np.stack([np.diff(ended, axis=0), np.diff(free, axis=0)])[:, : flight + 1] - cost
     return _Advantage(
         best,
         gain,
-        state_columns(make_grid(stack.first, cut.cap, cut.flight), stack.node_of, flight, own, edge=True),
+        state_columns(grid, stack.node_of, flight, own, edge=True),
         np.stack([over_own_lattice(t, stack.first, stack.node_of, flight, own) for t in past_best]),
         np.stack([over_own_lattice(t, stack.first, stack.node_of, flight, own) for t in past_gain]),
         value,
@@ -120,37 +120,27 @@ def _advantages(problem: Problem, entry: TaskClass, prices: Floats, cut: Cut, se
 
 
 def _rows(
-    problem: Problem, stack: Lattices, cut: Cut, off: Ints, V: Floats, free: Floats, ended: Floats
+    problem: Problem, stack: Lattices, grid: Grid, V: Floats, free: Floats, ended: Floats
 ) -> tuple[Floats, Floats]:
     """best and gain for n = 1, 2, ... arrivals left from V with n = 0, 1, ...; the edge leads past the sweep."""
-    gain = np.zeros((len(V) - 1, V.shape[1]))
-    best = np.zeros_like(gain)
-    for w in range(cut.flight + 1):
-        here = slice(int(off[w]), int(off[w + 1]))
-        nodes = int(off[w + 1] - off[w])
-        inner = int(stack.first[cut.cap - w]) if w < cut.flight else 0
-        gain[:, here] = free[w + 1, :nodes] - V[:-1, here]
-        gain[0, here] = ended[w + 1, :nodes] - V[0, here]
-        if w < cut.flight:
-            up = int(off[w + 1])
-            gain[:, int(off[w]) : int(off[w]) + inner] = (
-                V[:-1, up : up + inner] - V[:-1, int(off[w]) : int(off[w]) + inner]
-            )
-        best[:, here] = V[1:, here] - V[:-1, here]
-        if w > 0:
-            below = V[1:, int(off[w - 1]) : int(off[w])]
-            after = np.zeros((len(V) - 1, nodes))
-            for j in range(stack.prob.shape[2]):
-                after += stack.prob[0, :nodes, j] * below[:, stack.child[:nodes, j]]
-            best[:, here] += w / problem.rho * (V[1:, here] - after)
+    past, inside, back = grid.up < 0, grid.up >= 0, np.flatnonzero(grid.flight > 0)
+    gain, best = np.empty((len(V) - 1, V.shape[1])), V[1:] - V[:-1]
+    after = free[grid.flight + 1, grid.node] - V[:-1]
+    after[0] = ended[grid.flight + 1, grid.node] - V[0]
+    gain[:, past] = after[:, past]
+    gain[:, inside] = V[:-1, grid.up[inside]] - V[:-1, inside]
+    node, w = grid.node[back], grid.flight[back]
+    down = (grid.off[w - 1])[:, None] + stack.child[node]
+    mean = (stack.prob[0, node] * V[1:, down]).sum(axis=2)
+    best[:, back] += w / problem.rho * (V[1:, back] - mean)
     return np.maximum(best, 0.0), gain
 
 
-def _until_settled(problem: Problem, stack: Lattices, cut: Cut, lam: float, limit: Floats) -> tuple[Floats, float]:
+def _until_settled(problem: Problem, stack: Lattices, grid: Grid, lam: float, limit: Floats) -> tuple[Floats, float]:
     """V for n = 0, 1, ... arrivals left until it is the limit everywhere, the limit itself last; and V at U."""
     rows = min(BLOCK, problem.budget)
     while True:
-        V = _sweep(problem, stack, cut, np.full(rows, lam), limit)
+        V = _sweep(problem, stack, grid, np.full(rows, lam), limit)
         if rows == problem.budget:
             return V, float(V[-1, 0])
         if np.abs(limit - V[-1]).max() <= SETTLED:
@@ -158,10 +148,9 @@ def _until_settled(problem: Problem, stack: Lattices, cut: Cut, lam: float, limi
         rows = min(2 * rows, problem.budget)
 
 
-def _sweep(problem: Problem, stack: Lattices, cut: Cut, prices: Floats, limit: Floats) -> Floats:
+def _sweep(problem: Problem, stack: Lattices, grid: Grid, prices: Floats, limit: Floats) -> Floats:
     """V (arrivals left, states) with the edge at its limit whatever n."""
-    grid, rows = make_grid(stack.first, cut.cap, cut.flight), np.arange(len(prices) + 1)
-    block = new_block(grid.states, 1, 1)
+    rows, block = np.arange(len(prices) + 1), new_block(grid.states, 1, 1)
     block.value[:] = limit[:, None]
     V, N = np.empty((2, len(rows), grid.states, 1))
     steps = no_deadline(problem.peak_rate, problem.completion_rate, grid.W)

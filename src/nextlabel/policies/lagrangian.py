@@ -84,13 +84,13 @@ def _timed_scores(setting: Setting, problem: Problem) -> list[ScoreTables]:
         )
     solution = timed_values(problem)
     solver, grid = solution.solver, solution.solver.sweeps.grid
-    first, cut = solver.stack.first, solver.cut
+    cut = solver.cut
     core = state_columns(grid, solver.stack.node_of, setting.flight, setting.own, edge=False)
     static = no_delay_scores(endless(problem), setting, cut)
     return [
         ScoreTables(
             static=static[c],
-            rows=np.ascontiguousarray(differences(solution.value[c], first, grid).T[None]),
+            rows=np.ascontiguousarray(differences(solution.value[c], grid).T[None]),
             core=core,
             tau=solution.tau,
             planned=planned_by_arrival(solution.plan, c, problem.budget),
@@ -138,7 +138,7 @@ def relaxed_scores(
     return [
         ScoreTables(
             static=static[c],
-            rows=differences(priced.V[c, :-1, 0], stack.first, priced.sweeps.grid)[:, :, None],
+            rows=differences(priced.V[c, :-1, 0], priced.sweeps.grid)[:, :, None],
             core=core,
             planned=np.cumsum(measure[c], axis=0),
         )

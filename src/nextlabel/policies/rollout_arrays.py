@@ -13,6 +13,7 @@ from nextlabel.arrays import Floats, Ints
 from nextlabel.errors import InputError
 from nextlabel.kernels.choice import BY_CONFIDENCE, BY_DEFICIT, BY_DRAW, BY_LEVELS, BY_TABLE, NO_LEVELS, PolicyArrays
 from nextlabel.kernels.events import NONE_RECORDED, RecordedLabels, Timing
+from nextlabel.kernels.inputs import NO_SLACK_TIME
 from nextlabel.kernels.ranked_tasks import NO_RANKED_TASKS, RankedTasks
 from nextlabel.kernels.rollout import NO_GAP, GapTables, ProblemArrays, rollout
 from nextlabel.model.problem import Problem, reward_unit
@@ -173,7 +174,7 @@ def no_tables(shape: tuple[int, int], price: Floats) -> PolicyArrays:
     core = np.full(shape, -1, dtype=np.int64)
     return PolicyArrays(
         static, np.zeros((0, 0, 1)), core, np.array([np.inf]), True, BY_TABLE, np.zeros((0, 0)), 0.0, price, none, none,
-        NO_LEVELS, (1.0, 0.0),
+        NO_LEVELS, NO_SLACK_TIME,
     )  # fmt: skip
 
 
@@ -197,7 +198,6 @@ def join_scores(setting: Setting, policy: Policy, scores: Sequence[ScoreTables])
     tied = policy.tied * (reward_unit(setting.problem) if policy.in_reward_units else 1.0)
     least = cost - tied if cost > 0 and policy.priced else -np.inf
     tau = next((s.tau for s in scores if s.tau is not None), np.array([np.inf]))
-    slack_time = next((s.slack_time for s in scores if s.slack_time is not None), None)
     return PolicyArrays(
         static=static,
         rows=rows,
@@ -211,7 +211,7 @@ def join_scores(setting: Setting, policy: Policy, scores: Sequence[ScoreTables])
         quantiles=np.concatenate(quantiles) if quantiles else np.zeros((0, 2)),
         price=np.full(max(setting.problem.budget, 1), least),
         levels=NO_LEVELS if scores[0].levels is None else scores[0].levels,
-        slack_time=(1.0, 0.0) if slack_time is None else (slack_time.arrivals, slack_time.rate),
+        slack_time=scores[0].slack_time,
     )
 
 

@@ -136,8 +136,6 @@ CHAIN_STEPS = (24, 96)
 CHAIN_WORK = 500_000
 CHAIN_TOLERANCE = 1e-5
 
-Found = tuple[Optimum, Cut, Floats]
-
 
 class Searched(NamedTuple):
     """Best price and value, truncation, prices, error budget and its scale; priors after grouping (0: none)."""
@@ -173,50 +171,64 @@ class BoundSearch:
         self.classes = len(problem.classes)
         self.many = self.classes > 4 * SAMPLE
         self.tolerance = max(tolerance, MANY_TOLERANCE) if self.many else tolerance
+        self.line = make_timeline(self.problem, FIRST_STEPS, "graded")
+        self.cut = make_cut(self.problem, cap, flight)
+        # Lower a cap that the user did not ask for until one sweep fits.
+        while cap is None and self.cut.cap > CAPS[0] and self._sweep_work(self.cut, self.line) > SWEEP_WORK:
+            lower = max(c for c in CAPS if c < self.cut.cap)
+            self.cut = replace(self.cut, cap=lower, flight=min(self.cut.flight, lower))
 
     def run(self, prices: str) -> Searched:
         """The best prices, the truncation used and what rounding can have taken off."""
-        best, cut, lam = self._priced(prices)
+        best, lam = self._priced(prices)
         if self.too_late > 0:  # ``lower`` is of a problem with more time, or less
             best = replace(best, lower=best.lower - self.too_late * self.problem.tasks * self.top)
-        off = error_budget(self.asked, cut.depth, self.steps) + 8.0 * EPS * abs(best.value)
-        return Searched(best, cut, lam, off, self.scale(best.value))
+        off = error_budget(self.asked, self.cut.depth, self.steps) + 8.0 * EPS * abs(best.value)
+        return Searched(best, self.cut, lam, off, self.scale(best.value))
 
-    def _priced(self, prices: str) -> Found:
-        scalar, cut, line = self._scalar()
-        finite = self.problem.finite
+    def _priced(self, prices: str) -> tuple[Optimum, Floats]:
+        scalar, finite = self.scalar(), self.problem.finite
         if prices == "scalar" and not finite:
-            return scalar, cut, np.zeros(0)
-        lam = np.full(line.arrivals, scalar.price)
+            return scalar, np.zeros(0)
+        lam = np.full(self.line.arrivals, scalar.price)
         if prices == "scalar":
-            return self._certified_scalar(scalar, cut, lam), cut, np.zeros(0)
-        best, own, cut = self._chain_prices(scalar, cut) if finite else self._prices(scalar, cut)
+            return self._certified_scalar(scalar, lam), np.zeros(0)
+        best, own = self._chain_prices(scalar) if finite else self._prices(scalar)
         if best.value <= scalar.value:
             lam = own
         else:  # the search did not reach the common price
-            one = self._certified_scalar(scalar, cut, lam) if finite else scalar
+            one = self._certified_scalar(scalar, lam) if finite else scalar
             lam = lam if one.value <= best.value else own
             value = min(best.value, one.value)
             best = replace(best, value=value, lower=min(max(best.lower, one.lower), value))
-        return best, cut, np.concatenate([lam, np.zeros(self.problem.budget - len(lam))])
+        return best, np.concatenate([lam, np.zeros(self.problem.budget - len(lam))])
 
-    def _scalar(self) -> tuple[Optimum, Cut, Timeline]:
-        problem = self.problem
-        line = make_timeline(problem, FIRST_STEPS, "graded")
-        cut = self._affordable(make_cut(problem, self.given_cap, self.given_flight), line)
+    def scalar(self) -> Optimum:
+        """The best common price, for which depth and cap are chosen."""
         guess = None
-        if self.many:
-            guess, cut = self._learn_from_sample(cut, line)
+        if self.many:  # price and depth from a spread-out sample of the classes, with the budget scaled to it
+            some = self.problem.classes[:: self.classes // SAMPLE]
+            share = sum(c.count for c in some) / self.problem.tasks
+            sample = replace(self.problem, classes=some)
+            guess = self._deepened(sample, share * self.charged, None, 0.3 * MANY_TOLERANCE, None)[0].price
+        best, swept = self._deepened(self.problem, self.charged, guess, self.tolerance, self.progress)
+        if not swept:
+            return replace(best, lower=best.lower - best.slack)
+        self.steps = self.line.arrivals + self.line.layers
+        return self._with_cap(best)
+
+    def _deepened(
+        self, problem: Problem, charged: float, guess: float | None, tolerance: float, progress: Progress | None
+    ) -> tuple[Optimum, bool]:
+        """The best price on lattices that are deep enough, and whether any class was swept."""
         while True:
-            relaxed = RelaxedProblem(problem, cut, line, top=self.top)
-            best = self._best_price(relaxed, self.charged, guess, self.progress)
-            if relaxed.swept > 0:
-                self.steps = line.arrivals + line.layers
-                return self._with_cap(cut, line, best)
-            deeper = self._deeper(cut)
-            if best.slack <= self.tolerance * self.scale(best.value) or deeper == cut.depth:
-                return replace(best, lower=best.lower - best.slack), cut, line
-            cut, guess = replace(cut, depth=deeper), best.price
+            relaxed = RelaxedProblem(problem, self.cut, self.line, top=self.top)
+            best = self._best_price(relaxed, charged, guess, progress)
+            depth = min(3 * self.cut.depth // 2, self.problem.budget, deepest(self.problem.answers))
+            fits = self.classes * nodes_of(self.problem.answers, depth) <= LATTICE_WORK and depth != self.cut.depth
+            if relaxed.swept > 0 or best.slack <= tolerance * self.scale(best.value) or not fits:
+                return best, relaxed.swept > 0
+            self.cut, guess = replace(self.cut, depth=depth), best.price
 
     def _best_price(
         self, relaxed: RelaxedProblem, charged: float, guess: float | None, progress: Progress | None = None
@@ -224,59 +236,31 @@ class BoundSearch:
         lines = minimise(relaxed, charged, first_prices(self.top, guess), self.tolerance, progress)
         return lines.optimum(charged)
 
-    def _affordable(self, cut: Cut, line: Timeline) -> Cut:
-        """Lower a cap that the user did not ask for until one sweep fits."""
-        while self.given_cap is None and cut.cap > CAPS[0] and self._sweep_work(cut, line) > SWEEP_WORK:
-            cap = max(c for c in CAPS if c < cut.cap)
-            cut = replace(cut, cap=cap, flight=min(cut.flight, cap))
-        return cut
-
-    def _learn_from_sample(self, cut: Cut, line: Timeline) -> tuple[float, Cut]:
-        """Price and depth from a spread-out sample of the classes, with the budget scaled to it."""
-        stride = self.classes // SAMPLE
-        some = self.problem.classes[::stride]
-        share = sum(c.count for c in some) / self.problem.tasks
-        sample = replace(self.problem, classes=some)
-        charged = share * self.charged
-        best = self._best_price(RelaxedProblem(sample, cut, line, top=self.top), charged, None)
-        while best.slack > 0.3 * MANY_TOLERANCE * self.scale(best.value) and self._deeper(cut) > cut.depth:
-            cut = replace(cut, depth=self._deeper(cut))
-            best = self._best_price(RelaxedProblem(sample, cut, line, top=self.top), charged, best.price)
-        return best.price, cut
-
     def scale(self, value: float) -> float:
         """What tolerances are shares of: the value, or all that labels could add if that is more."""
         return max(abs(value), self.top * self.problem.tasks)
 
-    def _deeper(self, cut: Cut) -> int:
-        depth = min(3 * cut.depth // 2, self.problem.budget, deepest(self.problem.answers))
-        return depth if self.classes * nodes_of(self.problem.answers, depth) <= LATTICE_WORK else cut.depth
-
-    def _with_cap(self, cut: Cut, line: Timeline, best: Optimum) -> tuple[Optimum, Cut, Timeline]:
+    def _with_cap(self, best: Optimum) -> Optimum:
         """Raise the cap until forbidding more labels costs next to nothing; the forbidding value is the primal side."""
-        guess = best.price
-        for cap in [cut.cap, *(c for c in CAPS if c > cut.cap)]:
-            if cap != cut.cap:
-                higher = self._higher_cap(cut, line)
-                if higher is None:
-                    break
-                cut = higher
-                open_ = RelaxedProblem(self.problem, cut, line, top=self.top)
-                best = self._best_price(open_, self.charged, guess)
-            closed = RelaxedProblem(self.problem, cut, line, forbid=True, top=self.top)
+        while True:
+            closed = RelaxedProblem(self.problem, self.cut, self.line, forbid=True, top=self.top)
             lower = self._best_price(closed, self.charged, best.price).lower
             best = replace(best, lower=min(lower, best.value))
-            if self.given_cap is not None or best.value - lower <= CAP_TOLERANCE * self.scale(best.value):
-                break
-            guess = best.price
-        return best, cut, line
+            near = best.value - lower <= CAP_TOLERANCE * self.scale(best.value)
+            if self.given_cap is not None or near or not self._raise_cap(self.line):
+                return best
+            open_ = RelaxedProblem(self.problem, self.cut, self.line, top=self.top)
+            best = self._best_price(open_, self.charged, best.price)
 
-    def _higher_cap(self, cut: Cut, line: Timeline) -> Cut | None:
-        """The next cap, if there is one and a sweep with it fits."""
-        cap = next((c for c in CAPS if c > cut.cap), cut.cap)
+    def _raise_cap(self, line: Timeline) -> bool:
+        """Whether there is a next cap with which a sweep fits; it is taken."""
+        cap = next((c for c in CAPS if c > self.cut.cap), self.cut.cap)
         higher = make_cut(self.problem, cap, self.given_flight)
-        higher = replace(higher, depth=max(higher.depth, cut.depth))
-        return higher if higher.cap > cut.cap and self._sweep_work(higher, line) <= SWEEP_WORK else None
+        higher = replace(higher, depth=max(higher.depth, self.cut.depth))
+        if higher.cap <= self.cut.cap or self._sweep_work(higher, line) > SWEEP_WORK:
+            return False
+        self.cut = higher
+        return True
 
     def _sweep_work(self, cut: Cut, line: Timeline) -> int:
         first = stack_classes(self.problem.classes[:1], cut.cap).first
@@ -288,87 +272,75 @@ class BoundSearch:
             return float(lam[0]) * self.charged
         return float(lam.sum() if self.charge_all else lam @ arrival_chances(self.asked)[: len(lam)])
 
-    def _prices(self, scalar: Optimum, cut: Cut) -> tuple[Optimum, Floats, Cut]:
+    def _prices(self, scalar: Optimum) -> tuple[Optimum, Floats]:
         """One price per arrival without a horizon."""
         line = make_timeline(self.problem)
         self.steps = line.arrivals
         start: float | Floats = scalar.price
         schedule: Sequence[tuple[int, float, int]] = SCHEDULE
         if line.arrivals > MANY_ARRIVALS:
-            start = prices_from_batches(self.problem, cut, scalar.price)
+            start = prices_from_batches(self.problem, self.cut, scalar.price)
             schedule = FROM_BATCHES
-        found = self._search_prices(cut, line, start, PER_ARRIVAL_TOLERANCE, schedule)
-        return Optimum(scalar.price, found.value, found.lower, 0.0), found.prices, cut
+        found = self._search_prices(line, start, PER_ARRIVAL_TOLERANCE, schedule)
+        return Optimum(scalar.price, found.value, found.lower, 0.0), found.prices
 
-    def _chain_prices(self, scalar: Optimum, cut: Cut) -> tuple[Optimum, Floats, Cut]:
+    def _chain_prices(self, scalar: Optimum) -> tuple[Optimum, Floats]:
         """One price per arrival with a horizon: on a chain, on ones of half and a quarter of its step, then certified.
 
         The error of the chain falls like the square of its step, so that what halving it changes is three times what is
         left. The cap is raised as long as it, and not the search, keeps the two sides apart.
         """
         least, most = CHAIN_STEPS
-        layers = CHAIN_WORK // self._sweep_work(cut, make_timeline(self.problem, least, "graded")) * least
+        layers = CHAIN_WORK // self._sweep_work(self.cut, make_timeline(self.problem, least, "graded")) * least
         line = make_timeline(self.problem, max(min(max(layers, least), most) // 2, least // 2), "graded")
-        rough = self._search_prices(cut, line, scalar.price, CHAIN_TOLERANCE, ROUGH)
+        half = halve_steps(self.problem, line)
+        rough = self._search_prices(line, scalar.price, CHAIN_TOLERANCE, ROUGH)
         while rough.value - rough.lower > CHAIN_TOLERANCE * self.scale(rough.value):
-            higher = self._higher_cap(cut, halve_steps(self.problem, line))
-            if self.given_cap is not None or higher is None:
+            if self.given_cap is not None or not self._raise_cap(half):
                 break
-            cut = higher
-            rough = self._search_prices(cut, line, rough.prices, CHAIN_TOLERANCE, FINISH)
-        line = halve_steps(self.problem, line)
-        rough = self._search_prices(cut, line, rough.prices, CHAIN_TOLERANCE, FINISH)
-        fine = self._search_prices(cut, halve_steps(self.problem, line), rough.prices, CHAIN_TOLERANCE, FINISH)
-        value = self._certified(cut, fine.prices, PER_ARRIVAL_TOLERANCE, fine.value)
+            rough = self._search_prices(line, rough.prices, CHAIN_TOLERANCE, FINISH)
+        rough = self._search_prices(half, rough.prices, CHAIN_TOLERANCE, FINISH)
+        fine = self._search_prices(halve_steps(self.problem, half), rough.prices, CHAIN_TOLERANCE, FINISH)
+        value = self._certified(fine.prices, PER_ARRIVAL_TOLERANCE, fine.value)
         lower = min(fine.lower - abs(fine.value - rough.value), value)
-        return Optimum(scalar.price, value, lower, 0.0), fine.prices, cut
+        return Optimum(scalar.price, value, lower, 0.0), fine.prices
 
     def _search_prices(
-        self,
-        cut: Cut,
-        line: Timeline,
-        start: float | Floats,
-        tolerance: float,
-        schedule: Sequence[tuple[int, float, int]] = SCHEDULE,
+        self, line: Timeline, start: float | Floats, tolerance: float, schedule: Sequence[tuple[int, float, int]]
     ) -> PriceSearch:
         least, most = PER_ARRIVAL_EVALUATIONS
-        evaluations = min(max(PER_ARRIVAL_WORK // self._sweep_work(cut, line), least), most)
-        priced = PricedProblem(self.problem, cut, line)
+        evaluations = min(max(PER_ARRIVAL_WORK // self._sweep_work(self.cut, line), least), most)
+        priced = PricedProblem(self.problem, self.cut, line)
         prices = np.zeros(line.arrivals) + start
         return optimise_prices(priced, prices, self.top, tolerance, evaluations, self.progress, schedule)
 
-    def _certified_scalar(self, best: Optimum, cut: Cut, lam: Floats) -> Optimum:
+    def _certified_scalar(self, best: Optimum, lam: Floats) -> Optimum:
         """The common price's bound by a supersolution instead of integration."""
-        value, price = self._certified(cut, lam, STEP_TOLERANCE, best.value), best.price
+        value, price = self._certified(lam, STEP_TOLERANCE, best.value), best.price
         if len(self.problem.rate_pieces[1]) == 1:  # without a horizon the rate has to be constant
-            value, price = min((value, price), self._never_late())
+            # The same arrivals, all of whose labels are awaited.
+            rest = (self.charge_all, self.given_cap, self.given_flight, None)
+            patient = BoundSearch(replace(self.problem, horizon=inf), *rest)
+            patient.charged = self.charged
+            found = patient.scalar()
+            value, price = min((value, price), (found.value, found.price))
         # ``lower`` was integrated, not bounded: allow it the distance between the integrated and the certified value.
         return replace(best, price=price, value=value, lower=min(best.lower, value) - abs(value - best.value))
 
-    def _never_late(self) -> tuple[float, float]:
-        """Bound and price for the same arrivals, all of whose labels are awaited."""
-        patient = BoundSearch(
-            replace(self.problem, horizon=inf), self.charge_all, self.given_cap, self.given_flight, None
-        )
-        patient.charged = self.charged
-        found, _, _ = patient._scalar()
-        return found.value, found.price
-
-    def _certified(self, cut: Cut, lam: Floats, tolerance: float, integrated: float) -> float:
+    def _certified(self, lam: Floats, tolerance: float, integrated: float) -> float:
         """B by a supersolution, halving the time step until it stops falling near the ``integrated`` value."""
-        problem = self.problem
-        counts = counts_of(problem.classes)
+        problem, cut = self.problem, self.cut
+        counts, paid = counts_of(problem.classes), lam + problem.label_cost
         stack = stack_classes(problem.classes, cut.depth, problem.budget)
-        paid = lam + problem.label_cost
-        lattices, grid = stack, make_grid(stack.first, cut.cap, cut.flight)
-        edge = no_delay_edge(lattices, grid, float(paid.min())).value
+        grid = make_grid(stack.first, cut.cap, cut.flight)
+        edge = no_delay_edge(stack, grid, float(paid.min())).value
         _, more = swept_arrivals(problem)
         missed = float(counts @ stack.spread) * (more + self.too_late)
         charge = self._charge(lam)
         line, value = make_timeline(problem, FIRST_STEPS, "layered"), inf
         while True:
             out = np.empty(len(counts))
-            backward_above(lattices, grid, line.steps(problem.completion_rate), paid, edge, out)
+            backward_above(stack, grid, line.steps(problem.completion_rate), paid, edge, out)
             trial = float(counts @ out) + charge + missed
             value, before = min(value, trial), value
             # A step that is far too long can leave the value where it was, so that standing still is no proof.

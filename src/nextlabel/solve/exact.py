@@ -44,8 +44,9 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from scipy import special, stats
@@ -59,7 +60,6 @@ from nextlabel.kernels.joint import (
     FIRST,
     GROUPS,
     RANDOM,
-    Clock,
     Layer,
     Rule,
     TaskStates,
@@ -73,23 +73,12 @@ from nextlabel.solve.progress import Progress
 from nextlabel.solve.truncation import Timeline, halve_steps, make_timeline
 
 
-@dataclass(frozen=True, slots=True)
-class TaskGroup:
+class TaskGroup(NamedTuple):
     """Tasks that share a lattice; ``to_node`` maps the nodes of the class's own lattice to it."""
 
-    count: int
+    tasks: int
     lattice: Lattice
     to_node: Ints
-
-
-@dataclass(frozen=True, slots=True)
-class Numbering:
-    """The kernel's tables, and (group, node, w) of every id, fresh states included."""
-
-    tables: TaskStates
-    group: Ints
-    node: Ints
-    w: Ints
 
 
 def groups_of(problem: Problem, depth: int, *, lumped: bool, merged: bool) -> list[TaskGroup]:
@@ -100,10 +89,8 @@ def groups_of(problem: Problem, depth: int, *, lumped: bool, merged: bool) -> li
         to_new = np.arange(lattice.nodes)
         if lumped:
             lattice, to_new = lump(lattice)
-        name: object = k
-        if merged:
-            name = _law(lattice)
-        before = groups[name].count if name in groups else 0
+        name: object = _law(lattice) if merged else k
+        before = groups[name].tasks if name in groups else 0
         groups[name] = TaskGroup(before + task_class.count, lattice, to_new)
     return list(groups.values())
 
@@ -115,68 +102,49 @@ def _law(lattice: Lattice) -> tuple[bytes, ...]:
     return tuple(x.tobytes() for x in (lattice.first, lattice.reward, *answers))
 
 
-def number_states(groups: Sequence[TaskGroup], budget: int, seed: int) -> Numbering:
-    """Number every (group, node, w) with at most ``budget`` labels; ``seed`` salts the keys."""
-    U = budget
-    start = 0
-    enter = np.zeros((len(groups), U + 1), dtype=np.int64)
-    parts: list[list[Ints]] = []
-    for k, group in enumerate(groups):
-        first = group.lattice.first
-        for s in range(U, 0, -1):
-            enter[k, s] = start
-            for m in range(s, -1, -1):
-                node = np.arange(first[m], first[m + 1])
-                stop = start + len(node)
-                full = np.ones_like(node)
-                parts.append([k * full, node, (s - m) * full, s * full, m * full, stop * full])
-                start = stop
-        enter[k, 0] = start
-    touched = start
-    fresh = touched + np.arange(len(groups))
-    nothing = np.zeros_like(fresh)
-    parts.append([np.arange(len(groups)), nothing, nothing, nothing, nothing, nothing])
-    group_of, node_of, w_of, size, level, skip = (np.concatenate(x) for x in zip(*parts, strict=True))
-
-    answers = max((g.lattice.answers for g in groups), default=1)
-    up = np.zeros(len(node_of), dtype=np.int64)
-    child = np.zeros((len(node_of), answers), dtype=np.int64)
-    prob = np.zeros((len(node_of), answers))
-    for k, group in enumerate(groups):
-        ids = np.flatnonzero(group_of == k)
-        node, w = node_of[ids], w_of[ids]
-        first = group.lattice.first
-
-        def id_of(node: Ints, s: Ints, m: Ints, k: int = k, first: Ints = first) -> Ints:
-            return np.asarray(enter[k, s] + first[s + 1] - first[m + 1] + node - first[m])
-
-        sizes, levels = size[ids], level[ids]
-        more = sizes < U
-        up[ids[more]] = id_of(node[more], sizes[more] + 1, levels[more])
-        flying = w > 0
-        for a in range(group.lattice.answers):
-            child[ids[flying], a] = id_of(group.lattice.child[node[flying], a], sizes[flying], levels[flying] + 1)
-            prob[ids, a] = group.lattice.prob[node, a]
-        for a in range(group.lattice.answers, answers):
-            child[ids, a] = child[ids, 0]
-    # Sums of at most U salts stay below 2^62, so a key never overflows.
-    salt = np.random.default_rng(seed).integers(1, 2**62 // max(U, 1), size=len(node_of), dtype=np.int64)
-    salt[touched:] = 0
-    tasks = np.array([g.count for g in groups], dtype=np.int64)
-    ends = enter[:, 0].copy()
-    tables = TaskStates(tasks, fresh, enter, ends, group_of, size, level, skip, up, child, prob, salt)
-    return Numbering(tables, group_of, node_of, w_of)
+def number_states(groups: Sequence[TaskGroup], U: int) -> TaskStates:
+    """Number every (group, node, w) with at most U labels, block by block of one size and level; no salt yet."""
+    blocks = [(k, s, m) for k in range(len(groups)) for s in range(U, 0, -1) for m in range(s, -1, -1)]
+    block = np.array([*blocks, *((k, 0, 0) for k in range(len(groups)))])
+    first = np.array([group.lattice.first[: U + 2] for group in groups])
+    many = first[block[:, 0], block[:, 2] + 1] - first[block[:, 0], block[:, 2]]
+    ends = np.cumsum(many)
+    start = np.zeros((len(groups), U + 1, U + 1), dtype=np.int64)
+    start[tuple(block.T)] = ends - many
+    cls, size, level = np.repeat(block, many, axis=0).T.copy()
+    place = np.arange(ends[-1]) - start[cls, size, level]
+    node, fresh = first[cls, level] + place, start[:, 0, 0].copy()
+    up = np.where(size < U, start[cls, np.minimum(size + 1, U), level] + place, 0)
+    answers = max(group.lattice.answers for group in groups)
+    child, prob = np.zeros((len(node), answers), dtype=np.int64), np.zeros((len(node), answers))
+    for k, (_, lattice, _) in enumerate(groups):
+        ids = np.flatnonzero(cls == k)
+        prob[ids, : lattice.answers] = lattice.prob[node[ids]]
+        ids = ids[size[ids] > level[ids]]
+        after = level[ids] + 1
+        ways = np.minimum(np.arange(answers), lattice.answers - 1)
+        child[ids] = lattice.child[node[ids]][:, ways] + (start[k, size[ids], after] - first[k, after])[:, None]
+    enter = start.diagonal(axis1=1, axis2=2).copy()
+    enter[:, 0] = np.searchsorted(cls[: fresh[0]], np.arange(len(groups)), side="right")
+    tasks = np.array([group.tasks for group in groups], dtype=np.int64)
+    skip = np.repeat(ends, many)
+    return TaskStates(tasks, fresh, enter, cls, size, level, skip, up, child, prob, np.zeros_like(up), node)
 
 
-def value_at_end(groups: Sequence[TaskGroup], numbering: Numbering, mu: float, taus: Floats) -> Floats:
+def salted(states: TaskStates, seed: int) -> TaskStates:
+    """The states with salts for their keys. Sums of at most U salts stay below 2^62, so a key never overflows."""
+    salt = np.random.default_rng(seed).integers(1, 2**62 // max(int(states.size.max()), 1), size=len(states.node))
+    return states._replace(salt=np.where(states.size > 0, salt, 0))
+
+
+def value_at_end(groups: Sequence[TaskGroup], states: TaskStates, mu: float, taus: Floats) -> Floats:
     """H of every id at every time left in ``taus`` (inf: every label comes in)."""
-    out = np.empty((len(numbering.node), len(taus)))
-    comes_in = -np.expm1(-mu * taus)
+    out = np.zeros((len(states.node), len(taus)))
+    in_flight, comes_in = states.size - states.level, -np.expm1(-mu * taus)
     for k, group in enumerate(groups):
-        ids = np.flatnonzero(numbering.group == k)
-        node, w = numbering.node[ids], numbering.w[ids]
-        most = int(w.max(initial=0))
-        out[ids] = 0.0
+        ids = np.flatnonzero(states.cls == k)
+        node, w = states.node[ids], in_flight[ids]
+        most = int(w.max())
         for j, after in enumerate(after_labels(group.lattice, group.lattice.reward, most)):
             some, chance = w >= j, stats.binom.pmf(j, np.arange(most + 1)[:, None], comes_in[None, :])
             out[ids[some]] += after[node[some], None] * chance[w[some]]
@@ -187,13 +155,11 @@ def value_at_end(groups: Sequence[TaskGroup], numbering: Numbering, mu: float, t
 EXACT_COUNT_UP_TO = 30
 
 
-def class_layers(count: int, width: Floats, U: int) -> Floats:
-    """N(g, c) of one class."""
+@cache
+def class_layers(count: int, width: tuple[int, ...]) -> Floats:
+    """N(g, c) of one class with so many tasks, and so many nodes at each level up to U."""
+    U = len(width) - 1
     P = min(count, U)
-    if P <= 1:
-        alone = np.tril(np.broadcast_to(width, (U + 1, U + 1))).astype(np.float64)
-        alone[0, 0] = 1.0
-        return alone
     n = np.zeros((P + 1, U + 1, U + 1))
     n[0, 0, 0] = 1.0
     for s in range(1, U + 1):
@@ -220,17 +186,13 @@ def states_in(layers: Floats, *, finite: bool, decline: bool) -> float:
 
 
 def count_layers(
-    groups: Sequence[TaskGroup], U: int, limit: float = np.inf, *, finite: bool = True, decline: bool = False
+    groups: Sequence[TaskGroup], U: int, limit: float, *, finite: bool, decline: bool
 ) -> tuple[Floats, bool]:
     """N(g, c) of the whole problem, and whether it is complete: it stops at the first class that passes ``limit``."""
-    known: dict[tuple[int, bytes], Floats] = {}
-    total = np.zeros((U + 1, U + 1))
+    total = np.ones((1, 1))
     for k, group in enumerate(groups):
-        width = np.diff(group.lattice.first[: U + 2]).astype(np.float64)
-        name = (min(group.count, U), width.tobytes())
-        if name not in known:
-            known[name] = class_layers(group.count, width, U)
-        total = convolve2d(total, known[name])[: U + 1, : U + 1] if k else known[name]
+        widths = tuple(np.diff(group.lattice.first[: U + 2]).tolist())
+        total = convolve2d(total, class_layers(min(group.tasks, U), widths))[: U + 1, : U + 1]
         if states_in(total, finite=finite, decline=decline) > limit and k + 1 < len(groups):
             return total, False
     return total, True
@@ -248,9 +210,8 @@ def count_groups(
     trial = U if small else min(U, 3)
     while True:
         groups = groups_of(problem, trial, lumped=lumped, merged=merged)
-        layers, complete = count_layers(
-            groups, trial, np.inf if small else limit, finite=problem.finite, decline=decline
-        )
+        most = np.inf if small else limit
+        layers, complete = count_layers(groups, trial, most, finite=problem.finite, decline=decline)
         states = states_in(layers, finite=problem.finite, decline=decline)
         complete = complete and trial == U
         if states > limit:
@@ -277,6 +238,8 @@ class ExactResult:
     seconds: float
 
 
+#: index(class, arrivals left with the present one, time left) -> array [w, node] over the class's own lattice
+IndexTable = Callable[[int, int, float], Floats]
 TIE_RULES = {"random": RANDOM, "groups": GROUPS, "first": FIRST}
 
 
@@ -284,34 +247,14 @@ class NotLumpableError(Exception):
     """The index tells nodes apart that are alike in law; caught inside the package."""
 
 
-def index_rule(ties: str) -> int:
-    """The kernel's number of a tie rule."""
-    if ties not in TIE_RULES:
-        raise ProblemError(f"ties is {ties!r}.", f"Give one of {', '.join(TIE_RULES)}.")
-    return TIE_RULES[ties]
-
-
-def tie_order(numbering: Numbering) -> Ints:
-    """Rank of every id by class, then node, then w."""
-    order = np.empty(len(numbering.node), dtype=np.int64)
-    order[np.lexsort((numbering.w, numbering.node, numbering.group))] = np.arange(len(numbering.node))
-    return order
-
-
 def index_by_id(
-    groups: Sequence[TaskGroup],
-    numbering: Numbering,
-    index: Callable[[int, int, float], Floats],
-    n: int,
-    g: int,
-    taus: Floats,
+    groups: Sequence[TaskGroup], states: TaskStates, index: IndexTable, n: int, g: int, taus: Floats
 ) -> Floats:
     """The index of every id with at most ``g`` labels given out, n arrivals left, at each time left in ``taus``."""
-    out = np.full((len(numbering.node), len(taus)), -np.inf)
+    out = np.full((len(states.node), len(taus)), -np.inf)
     for k, group in enumerate(groups):
-        ids = np.flatnonzero((numbering.group == k) & (numbering.tables.size <= g))
-        node, w = numbering.node[ids], numbering.w[ids]
-        nodes = group.lattice.nodes
+        ids = np.flatnonzero((states.cls == k) & (states.size <= g))
+        node, w, nodes = states.node[ids], states.size[ids] - states.level[ids], group.lattice.nodes
         alike = np.argsort(group.to_node, kind="stable")
         starts = np.searchsorted(group.to_node[alike], np.arange(nodes))
         for t, tau in enumerate(taus):
@@ -347,7 +290,7 @@ class CollisionError(Exception):
 
 
 class JointSweep:
-    """One problem, ready to be swept with any time points."""
+    """One problem, ready to be swept with any time points; ``kind`` is that of ``kernels.joint.Rule``."""
 
     def __init__(
         self,
@@ -355,23 +298,17 @@ class JointSweep:
         groups: Sequence[TaskGroup],
         layers: Floats,
         kind: int,
-        index: Callable[[int, int, float], Floats] | None,
+        index: IndexTable | None,
         price: float,
         *,
         wait: bool,
         progress: Progress | None,
     ) -> None:
-        self.problem = problem
-        self._groups = groups
-        self._layers = layers
-        self._kind = kind
-        self._index = index
-        self._price = price
-        self._wait = wait
-        self._progress = progress
+        self.problem, self._groups, self._layers = problem, groups, layers
+        self._kind, self._index, self._price, self._wait, self._progress = kind, index, price, wait, progress
+        self._states = number_states(groups, problem.budget)
         U = problem.budget
-        self._columns = np.arange(U, -1, -1) if price > 0 else np.ones(U + 1)
-        rows = layers[:U].sum(axis=1) * self._columns[:U]
+        rows = layers[:U].sum(axis=1) * (np.arange(U, 0, -1) if price > 0 else 1.0)
         self.work = max(1.0, float(rows.sum()))
         self.peak = float((rows + np.append(rows[1:], 0.0)).max(initial=1.0))
         self.most_steps = MOST_STEPS if index is None else MOST_INDEX_STEPS
@@ -386,20 +323,15 @@ class JointSweep:
         raise SolverError(f"{SALTS} random numberings of the states all collided.", "Report this as a bug.")
 
     def _run(self, line: Timeline, seed: int) -> float:
-        problem, U, taus = self.problem, self.problem.budget, line.tau
-        numbering = number_states(self._groups, U, seed)
-        tables = numbering.tables
-        now = value_at_end(self._groups, numbering, problem.completion_rate, np.zeros(1))[:, 0]
+        problem, U, taus, states = self.problem, self.problem.budget, line.tau, salted(self._states, seed)
+        now = value_at_end(self._groups, states, problem.completion_rate, np.zeros(1))
+        end = np.repeat(now, len(taus), axis=1)
         if self._wait:
-            end = value_at_end(self._groups, numbering, problem.completion_rate, taus)
-        else:
-            end = np.repeat(now[:, None], len(taus), axis=1)
+            end = value_at_end(self._groups, states, problem.completion_rate, taus)
         if U == 0:
-            return float(tables.tasks @ end[tables.fresh, -1])
-        clock = Clock(line.r, problem.completion_rate, line.h if problem.finite else np.zeros(0))
-        decline = self._price > 0
-        width = min(U, problem.tasks)
-        order = tie_order(numbering)
+            return float(states.tasks @ end[states.fresh, -1])
+        steps, decline, width = line.steps(problem.completion_rate), self._price > 0, min(U, problem.tasks)
+        order = np.argsort(np.lexsort((states.size - states.level, states.node, states.cls)))  # of ids, for ties
         score = np.zeros((1, 1, 1))
         empty = Layer(np.zeros(1, np.int64), np.full(1, -1, np.int64), 0, np.zeros((1, 1, len(taus))))
         above: list[Layer] = []
@@ -407,21 +339,20 @@ class JointSweep:
         for g in range(U - 1, -1, -1):
             first = 1 if decline else U - g
             columns = U - first - g + 1
-            if self._kind != BEST and self._index is not None:
+            if self._index is not None:
                 left = range(first, first + columns)
-                score = np.stack([index_by_id(self._groups, numbering, self._index, n, g, taus) for n in left])
+                score = np.stack([index_by_id(self._groups, states, self._index, n, g, taus) for n in left])
             rule = Rule(self._kind, decline, self._price, score, order)
             row: list[Layer] = [empty] * (g + 1)
             right = empty
             for c in range(g, -1, -1):
                 size = int(self._layers[g, c])
                 rows, keys = np.empty((size, width), np.int64), np.empty(size, np.int64)
-                if list_layer(tables, g, c, rows, keys) != size:
+                if list_layer(states, g, c, rows, keys) != size:
                     raise SolverError(f"layer ({g}, {c}) does not have {size} states.", "Report this as a bug.")
                 value = np.empty((size, columns, len(taus)))
-                solve_layer(
-                    tables, rule, clock, rows, keys, g - c, end, now, above[c] if above else empty, right, first, value
-                )
+                over = above[c] if above else empty
+                solve_layer(states, rule, steps, rows, keys, g - c, end, now[:, 0], over, right, first, value)
                 if above:
                     above[c] = empty
                 slots = 1 << (2 * size - 1).bit_length()
@@ -442,34 +373,24 @@ def extrapolate(sweep: JointSweep) -> tuple[float, float]:
     T, U = problem.horizon, problem.budget
     fastest = problem.peak_rate + problem.completion_rate * U
     line = make_timeline(problem, max(LEAST_STEPS, math.ceil(T * fastest / 2)))
-    m = line.layers - 1
-    if 4 * m * sweep.peak > MOST_NUMBERS:
+    numbers = 4 * (line.layers - 1) * sweep.peak
+    if numbers > MOST_NUMBERS:
         raise TooLargeError(
-            f"the exact solution with horizon {T:g} needs {4 * m * sweep.peak:,.0f} numbers in memory; "
+            f"the exact solution with horizon {T:g} needs {numbers:,.0f} numbers in memory; "
             f"at most {MOST_NUMBERS:,} are allowed.",
             "Take fewer tasks, a smaller budget or a shorter horizon, or use `nextlabel bound` for an upper bound.",
             states=int(sweep.work),
         )
-    coarse = [sweep.run(line)]
-    for _ in range(2):
-        line = halve_steps(problem, line)
-        coarse.append(sweep.run(line))
-    m *= 4
-    before, value = ((4 * b - a) / 3 for a, b in pairwise(coarse))
-    last = coarse[-1]
     most = min(MOST_NUMBERS / sweep.peak, MOST_WORK / sweep.work, sweep.most_steps)
-    while abs(value - before) > TOLERANCE and 2 * m <= most:
-        m *= 2
+    runs = [sweep.run(line)]
+    while True:
         line = halve_steps(problem, line)
-        finer = sweep.run(line)
-        before, value, last = value, (4 * finer - last) / 3, finer
-    return value, abs(value - before)
+        runs.append(sweep.run(line))
+        if len(runs) > 2:
+            before, value = ((4 * finer - one) / 3 for one, finer in pairwise(runs[-3:]))
+            if abs(value - before) <= TOLERANCE or 2 * (line.layers - 1) > most:
+                return value, abs(value - before)
 
-
-__all__ = ["ExactResult", "exact_value", "index_value"]
-
-#: index(class, arrivals left with the present one, time left) -> array [w, node] over the class's own lattice
-IndexTable = Callable[[int, int, float], Floats]
 
 MAX_STATES = 20_000_000
 
@@ -516,11 +437,13 @@ def index_value(
     like the time step.
     """
     refuse_workers(problem, "the exact value of a policy")
-    kind = index_rule(ties)
+    if ties not in TIE_RULES:
+        raise ProblemError(f"ties is {ties!r}.", f"Give one of {', '.join(TIE_RULES)}.")
+    rest = (TIE_RULES[ties], pending, problem.label_cost, max_states, progress)
     try:
-        return _value(problem, index, kind, pending, problem.label_cost, max_states, progress, lumped=ties != "first")
+        return _value(problem, index, *rest, lumped=ties != "first")
     except NotLumpableError:
-        return _value(problem, index, kind, pending, problem.label_cost, max_states, progress, lumped=False)
+        return _value(problem, index, *rest, lumped=False)
 
 
 def _value(
@@ -539,17 +462,11 @@ def _value(
     began = time.perf_counter()
     problem, unit = in_units(problem)
     price /= unit
-    if index is not None and unit != 1.0:
-        index = partial(_in_unit, index, unit)
+    in_unit = None if index is None else lambda c, n, tau: index(c, n, tau) / unit
     groups, layers, states = count_groups(problem, max_states, lumped=lumped, merged=index is None, decline=price > 0)
-    sweep = JointSweep(problem, groups, layers, kind, index, price, wait=pending == "wait", progress=progress)
+    sweep = JointSweep(problem, groups, layers, kind, in_unit, price, wait=pending == "wait", progress=progress)
     if problem.finite:
         value, error = extrapolate(sweep)
     else:
         value, error = sweep.run(make_timeline(problem)), 0.0
     return ExactResult(unit * value, unit * value / problem.tasks, states, unit * error, time.perf_counter() - began)
-
-
-def _in_unit(index: IndexTable, unit: float, c: int, n: int, tau: float) -> Floats:
-    """An index in units of the reward."""
-    return index(c, n, tau) / unit

@@ -44,18 +44,15 @@ import numpy as np
 
 from nextlabel.arrays import Floats, Ints
 from nextlabel.errors import FileFormatError, ProblemError
-from nextlabel.kernels.inputs import make_grid
-from nextlabel.kernels.sweep import count_reopenings
+from nextlabel.kernels.inputs import NO_SLACK_TIME, TIED, SlackTime, layer_at, make_grid, place_in_time
 from nextlabel.model.problem import Problem, in_units, refuse_workers
 from nextlabel.model.simplex import counts_of_node, deepest, node_of_counts, simplex
 from nextlabel.solve.index_roots import (
     ROOT,
-    SLACK_TOLERANCE,
     IndexWork,
-    SlackTime,
     SlackTimeWork,
-    make_layers,
-    slack_layers,
+    finer,
+    least_slack_time,
 )
 from nextlabel.solve.progress import Progress, part
 from nextlabel.solve.truncation import (
@@ -99,25 +96,13 @@ class ClassIndex:
         """(flight + 1, nodes) the index of [w, node] past the cap, over the class's own lattice; 0 where it ends."""
         return over_own_lattice(self.beyond, self.first, self.node_of, flight, own)
 
-    def dense(self, n: int, layer: int, labels: int) -> Floats:
-        """(labels + 1, nodes) index of [w, node] over the class's own lattice of depth ``labels``."""
-        own = simplex(self.answers, labels)[0]
-        out = self.dense_beyond(labels, own)
-        core = self.core(labels, own)
+    def dense(self, n: int, layer: int, flight: int, depth: int) -> Floats:
+        """(flight + 1, nodes) index of [w, node] over the class's own lattice of that depth."""
+        own = simplex(self.answers, depth)[0]
+        out, core = self.dense_beyond(flight, own), self.core(flight, own)
         inside = core >= 0
         out[inside] = self.rows[min(n, len(self.rows)) - 1, core[inside], layer]
         return out
-
-    def at(self, n: int, layer: int, node: int, w: int) -> float:
-        """Index of one state (node of the class's own lattice)."""
-        if node >= len(self.node_of):
-            return 0.0
-        i = int(self.node_of[node])
-        level = int(np.searchsorted(self.first, i, side="right")) - 1
-        if w < self.flight and level + w < self.cap:
-            off = make_grid(self.first, self.cap, self.flight).off
-            return float(self.rows[min(n, len(self.rows)) - 1, off[w] + i, layer])
-        return float(self.beyond[min(w, len(self.beyond) - 1), i])
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +113,8 @@ class IndexTable:
     classes: tuple[ClassIndex, ...]
     budget: int
     left: int
-    #: If there is a deadline after the last arrival: what the layers ``tau`` stand for.
-    slack_time: SlackTime | None = None
+    #: What the layers ``tau`` stand for, if there is a deadline after the last arrival.
+    slack_time: SlackTime = NO_SLACK_TIME
 
     @property
     def settled(self) -> int:
@@ -163,35 +148,29 @@ class IndexTable:
             )
         if not 1 <= n <= self.left:
             raise ProblemError(f"the table has no row for {n} arrivals left.", f"Ask for 1 to {self.left}.")
-        node = node_of_counts(counts)
-        if self.slack_time is not None and self.slack_time.at(n, tau) < self.tau[0] * (1.0 + 1e-9):
+        if self.slack_time.rate > 0.0 and place_in_time(self.slack_time, n, tau) < self.tau[0] * (1.0 + 1e-9):
             raise ProblemError(
                 f"the table has no entry for {n} arrivals left and a time of {tau:g}: a campaign that starts with the "
                 f"whole budget and horizon does not come there.",
                 f"Solve the table for a budget of {n} and a horizon of {tau:g}.",
             )
-        k, share = self._layer(n, tau)
-        left = self.classes[c].at(n, k, node, w)
-        return left if share == 0.0 else (1.0 - share) * left + share * self.classes[c].at(n, k + 1, node, w)
+        return float(self._dense(c, n, tau, w, sum(counts))[w, node_of_counts(counts)])
 
     def policy_index(self, c: int, n: int, tau: float) -> Floats:
         """(U + 1, nodes) index of [w, node] for ``solve.exact.index_value``."""
-        k, share = self._layer(n, tau)
-        left = self.classes[c].dense(n, k, self.budget)
-        return left if share == 0.0 else (1.0 - share) * left + share * self.classes[c].dense(n, k + 1, self.budget)
+        return self._dense(c, n, tau, self.budget, self.budget)
 
     def save(self, path: str | Path) -> None:
         """Write the table to one file (NumPy archive), whole or not at all."""
         path = Path(path)
         arrays: dict[str, np.ndarray] = {"tau": self.tau}
-        slack_time = None if self.slack_time is None else [self.slack_time.arrivals, self.slack_time.rate]
         entries = []
         for c, one in enumerate(self.classes):
             for name in ("first", "node_of", "rows", "beyond"):
                 arrays[f"{name}_{c}"] = getattr(one, name)
             names = ("cap", "flight", "settled", "error", "answers", "proved")
             entries.append({name: getattr(one, name) for name in names})
-        meta = {"format": FORMAT, "budget": self.budget, "left": self.left, "slack_time": slack_time}
+        meta = {"format": FORMAT, "budget": self.budget, "left": self.left, "slack_time": self.slack_time}
         arrays["meta"] = np.array(json.dumps({**meta, "classes": entries}))
         try:
             handle, partial = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
@@ -217,7 +196,7 @@ class IndexTable:
                     raise FileFormatError(
                         f"{path} has the format {meta['format']!r}.", f"This version reads {FORMAT!r}."
                     )
-                slack_time = None if meta["slack_time"] is None else SlackTime(*map(float, meta["slack_time"]))
+                slack_time = SlackTime(*map(float, meta["slack_time"] or NO_SLACK_TIME))
                 classes = tuple(
                     ClassIndex(
                         data[f"first_{c}"], data[f"node_of_{c}"], data[f"rows_{c}"], data[f"beyond_{c}"], **entry
@@ -228,14 +207,11 @@ class IndexTable:
         except (OSError, EOFError, ValueError, KeyError, TypeError, zipfile.BadZipFile, zlib.error) as error:
             raise FileFormatError(f"{path} is not an index table.", "Make one with nextlabel index --save.") from error
 
-    def _layer(self, n: int, tau: float) -> tuple[int, float]:
-        """Layer at or below ``tau``, with n arrivals left, and the share of the next one."""
-        if len(self.tau) == 1:
-            return 0, 0.0
-        if self.slack_time is not None:
-            tau = self.slack_time.at(n, tau)
-        k = min(max(int(np.searchsorted(self.tau, tau, side="right")) - 1, 0), len(self.tau) - 2)
-        return k, float(min(max((tau - self.tau[k]) / (self.tau[k + 1] - self.tau[k]), 0.0), 1.0))
+    def _dense(self, c: int, n: int, tau: float, flight: int, depth: int) -> Floats:
+        """(flight + 1, nodes) index of [w, node], between the layers around ``tau``."""
+        one, (k, share) = self.classes[c], layer_at(self.tau, self.slack_time, n, tau)
+        left = one.dense(n, k, flight, depth)
+        return left if share == 0.0 else (1.0 - share) * left + share * one.dense(n, k + 1, flight, depth)
 
 
 TOLERANCE = 1e-7
@@ -246,6 +222,11 @@ DENSE, PER_DOUBLING = 256, 32
 #: Time steps of a finite horizon: doubled from the first number until the error fits, or the table is this large.
 FIRST_STEPS = 64
 TABLE_SIZE = 600_000
+#: Layers of slack time at first and at most, doubled, less one, until the error fits; roots are not searched for more
+#: accurately than that.
+FIRST_LAYERS, MOST_LAYERS, SLACK_TOLERANCE = 3, 17, 1e-5
+#: Labels in flight from which x is nearly a martingale, and the largest x of a table.
+LEAST_RHO, MOST_LATE = 5.0, 0.02
 #: Levels past the cap on which the no-delay index looks ahead, fewer if the lattice would have more nodes than that.
 BEYOND, BEYOND_NODES = 72, 30_000
 
@@ -269,11 +250,11 @@ def index_table(
     problem, unit = in_units(problem)
     cut = index_cut(make_cut(problem, cap, flight), problem)
     rows = problem.budget if left is None else min(left, problem.budget)
-    layers = _slack_layers(problem, cut, rows, tolerance)
+    layers = slack_layers(problem, cut, rows, tolerance)
     if layers is None:
         line = index_timeline(problem, cut, rows, tolerance)
         works = [IndexWork(problem, entry, cut, line) for entry in problem.classes]
-        tau, slack_time = line.tau, None
+        tau, slack_time = line.tau, NO_SLACK_TIME
     else:
         works = [SlackTimeWork(problem, entry, cut, layers) for entry in problem.classes]
         tau, slack_time = -layers, SlackTime(problem.peak_rate, problem.completion_rate)
@@ -315,13 +296,28 @@ def index_timeline(problem: Problem, cut: Cut, rows: int, tolerance: float) -> T
         line = halve_steps(problem, line)
 
 
-def _slack_layers(problem: Problem, cut: Cut, rows: int, tolerance: float) -> Floats | None:
-    """Layers of slack time; None where all pairs of arrivals and time left are few enough, or have to be known."""
-    x = slack_layers(problem)
+def slack_layers(problem: Problem, cut: Cut, rows: int, tolerance: float) -> Floats | None:
+    """Falling x down to 0, fine enough for the tolerance (judged by the first class), as far as there may be so many.
+
+    None where all pairs of arrivals and time left are few enough, or have to be known: the deadline may come before the
+    last labels are back.
+    """
     states = make_grid(simplex(problem.answers, cut.cap + 1)[0], cut.cap, cut.flight).states
-    if x is None or rows * states * FIRST_STEPS <= TABLE_SIZE:
+    few = rows * states * FIRST_STEPS <= TABLE_SIZE
+    if few or not problem.finite or len(problem.rate_pieces[1]) > 1 or problem.rho < LEAST_RHO:
         return None
-    return make_layers(problem, cut, x, min(rows, first_rows(problem)), max(tolerance, SLACK_TOLERANCE))
+    x = (
+        math.exp(-problem.completion_rate * max(least_slack_time(problem), 0.0))
+        * np.linspace(1.0, 0.0, FIRST_LAYERS) ** 2
+    )
+    if x[0] > MOST_LATE:
+        return None
+    judged, tolerance = min(rows, first_rows(problem)), max(tolerance, SLACK_TOLERANCE)
+    while 2 * len(x) - 1 <= MOST_LAYERS:
+        if SlackTimeWork(problem, problem.classes[0], cut, x).time_error(judged) <= tolerance:
+            break
+        x = finer(x)
+    return x
 
 
 def _class_index(work: IndexWork, most: int, tolerance: float, progress: Progress | None) -> ClassIndex:
@@ -436,22 +432,22 @@ def check_indexability(
     first: Violation | None = None
     for c, entry in enumerate(problem.classes):
         work = IndexWork(problem, entry, cut, line)
-        grid = work.top * np.linspace(0.0, 1.0, prices + 1)[1:] ** 2
-        shape = (rows, work.states, line.layers)
-        where = np.zeros(4, dtype=np.int64)
-        V, N, closed = np.zeros(shape), np.zeros(shape), np.zeros(shape, dtype=np.bool_)
-        found = count_reopenings(work.stack, work.grid, work.steps, grid, V, N, closed, where)
-        if found and first is None:
-            n, s, k, p = (int(x) for x in where)
-            w = int(np.searchsorted(work.off, s, side="right")) - 1
-            node = int(np.flatnonzero(work.stack.node_of == s - work.off[w])[0])
-            first = Violation(c, node, w, n + 1, float(line.tau[k]), unit * float(grid[p]), entry.answers)
-        violations += found
-        first_node = work.stack.first
-        judged = sum(
-            int(first_node[max(cut.cap - w - n, 0)]) for n in range(rows) for w in range(max(cut.flight - n, 0))
-        )
-        states += judged * line.layers
+        grid, n = work.grid, np.arange(rows)[:, None]
+        # Only states whose look-ahead of n + 1 labels stays off the edge: there V is the model's own.
+        reach, level = grid.flight + n, np.searchsorted(work.stack.first, grid.node, side="right") - 1
+        judged = ((reach < cut.flight) & (level + reach < cut.cap))[:, :, None]
+        closed = np.zeros((rows, work.states, line.layers), dtype=bool)
+        for price in work.top * np.linspace(0.0, 1.0, prices + 1)[1:] ** 2:
+            gain = work.advantages(rows, price) - price
+            found = np.argwhere(judged & closed & (gain > TIED))
+            closed |= judged & (gain < -TIED)
+            violations += len(found)
+            if len(found) and first is None:
+                n_, s, k = found[0].tolist()
+                node = int(np.flatnonzero(work.stack.node_of == grid.node[s])[0])
+                left, time_left = n_ + 1, float(line.tau[k])
+                first = Violation(c, node, int(grid.flight[s]), left, time_left, unit * float(price), entry.answers)
+        states += int(judged.sum()) * line.layers
         if progress is not None:
             progress((c + 1) / len(problem.classes))
     return IndexabilityReport(violations == 0, prices, states, violations, first)

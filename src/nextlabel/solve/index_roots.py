@@ -30,8 +30,8 @@ layer of slack time (``kernels.sweep``); about as many for the proof.
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
-from math import exp, inf
+from dataclasses import replace
+from math import inf
 
 import numpy as np
 from scipy.special import gammaincinv
@@ -64,31 +64,6 @@ PROOF_WORK = 4_000_000
 PROOF_PRICES, PARTS = 257, 4
 #: Where that is not enough for all rows: rows that are looked at, and what it may cost.
 PART_ROWS, PART_WORK = 64, 20_000_000
-
-
-def look_above(work: IndexWork, at: Ints, root: Floats, tolerance: float) -> tuple[Floats, bool]:
-    """Prices above the roots at which 'assign' is better (0: none was seen), and whether all others are ruled out."""
-    higher = np.zeros(root.shape)
-    if work.line.finite:
-        return higher, False
-    known, left = len(at), PROOF_WORK // (int(at[-1]) * work.states)
-    if left < PROOF_PRICES:  # too dear for all rows: those with few arrivals left have several roots most often
-        known = int(np.searchsorted(at, PART_ROWS, side="right"))
-        left = PART_WORK // (int(at[known - 1]) * work.states)
-    some = at[:known]
-    prices = work.top * np.linspace(1.0, 0.0, PROOF_PRICES) ** 2
-    linked = np.ones(len(prices), dtype=bool)
-    block = work.block(prices)
-    while len(prices) <= left:
-        left -= len(prices)
-        found = Openings(np.zeros(len(prices), dtype=bool), higher[:known, :, 0])
-        above = np.ascontiguousarray(root[:known, :, 0])
-        rule_out(work.stack, work.grid, work.steps, prices, linked, some, above, tolerance, block, found)
-        wide = [int(p) for p in np.flatnonzero(found.open_) if prices[p - 1] - prices[p] > tolerance]
-        if not wide:
-            return higher, known == len(at)
-        prices, linked = _cut(prices, wide)
-    return higher, False
 
 
 def _cut(prices: Floats, wide: list[int]) -> tuple[Floats, np.ndarray]:
@@ -128,7 +103,7 @@ class IndexWork:
         self.layers = line.layers
         self.stack = stack_classes([entry], cut.depth, problem.budget)
         self.grid = make_grid(self.stack.first, cut.cap, cut.flight)
-        self.off, self.states = self.grid.off, self.grid.states
+        self.states = self.grid.states
         self.top = 1.001 * float(self.stack.spread[0])
         self.steps = make_stencils(problem, line, cut.flight)
 
@@ -137,8 +112,7 @@ class IndexWork:
         shape = (len(at), self.states, self.layers)
         root = np.zeros(shape)
         todo = np.zeros(shape, dtype=bool)
-        for w in range(self.cut.flight):
-            todo[:, self.off[w] : self.off[w] + self.stack.first[self.cut.cap - w]] = True
+        todo[:, self.grid.up >= 0] = True
         if self.line.finite:
             todo[:, :, 0] = False  # no time left: a label is worth nothing
         prices = self.top * np.linspace(1.0, 0.0, FIRST_PRICES, endpoint=False)[1:] ** 2
@@ -207,14 +181,35 @@ class IndexWork:
         return new_block(self.states, self.layers, prices_at_once(self.states, self.layers, len(prices), fewest))
 
     def look_above(self, at: Ints, root: Floats, tolerance: float) -> tuple[Floats, bool]:
-        """Greater roots that were missed, and whether there are no others (``proof``)."""
-        return look_above(self, at, root, tolerance)
+        """Prices above the roots at which 'assign' is better (0: none was seen), and whether all others are ruled out.
+
+        With layers none are looked for.
+        """
+        higher = np.zeros(root.shape)
+        if self.layers > 1:
+            return higher, False
+        known, left = len(at), PROOF_WORK // (int(at[-1]) * self.states)
+        if left < PROOF_PRICES:  # too dear for all rows: those with few arrivals left have several roots most often
+            known = int(np.searchsorted(at, PART_ROWS, side="right"))
+            left = PART_WORK // (int(at[known - 1]) * self.states)
+        prices = self.top * np.linspace(1.0, 0.0, PROOF_PRICES) ** 2
+        linked, block = np.ones(len(prices), dtype=bool), self.block(prices)
+        above = np.ascontiguousarray(root[:known, :, 0])
+        while len(prices) <= left:
+            left -= len(prices)
+            found = Openings(np.zeros(len(prices), dtype=bool), higher[:known, :, 0])
+            rule_out(self.stack, self.grid, self.steps, prices, linked, at[:known], above, tolerance, block, found)
+            wide = [int(p) for p in np.flatnonzero(found.open_) if prices[p - 1] - prices[p] > tolerance]
+            if not wide:
+                return higher, known == len(at)
+            prices, linked = _cut(prices, wide)
+        return higher, False
 
     def advantages(self, rows: int, lam: float) -> Floats:
         """V(w+1) - V(w) with n - 1 arrivals left, at one price."""
         V, N = np.zeros((2, rows, self.states, self.line.layers))
         sweep(self.stack, self.grid, self.steps, lam, V, N)
-        A = differences(np.moveaxis(V, 1, 2), self.stack.first, self.grid)
+        A = differences(np.moveaxis(V, 1, 2), self.grid)
         return np.moveaxis(A, 2, 1)
 
     def time_error(self, rows: int) -> float:
@@ -272,26 +267,8 @@ def _pick(wanted: Floats) -> Floats:
 
 #: Chance that a campaign has less slack time, at its last arrival, than the table knows.
 LATE = 1e-9
-#: Layers at first and at most; doubled, less one, until the error fits.
-FIRST_LAYERS, MOST_LAYERS = 3, 17
-#: Labels in flight from which x is nearly a martingale, and the largest x of a table.
-LEAST_RHO, MOST_LATE = 5.0, 0.02
 #: Prices, as shares of the largest index, at which the error is judged; and shares of what a deadline takes from it.
 JUDGED, JUDGED_NEAR = (0.6, 0.4, 0.2, 0.1, 0.05), (0.2, 0.5, 0.8)
-#: Roots are not searched for more accurately than that.
-SLACK_TOLERANCE = 1e-5
-
-
-@dataclass(frozen=True, slots=True)
-class SlackTime:
-    """How the layers of a table stand for arrivals and time left: at -x = -exp(-rate (tau - (n - 1) / arrivals))."""
-
-    arrivals: float
-    rate: float
-
-    def at(self, n: int, tau: float) -> float:
-        """-x with n arrivals and time tau left."""
-        return -exp(min(-self.rate * (tau - (n - 1) / self.arrivals), 700.0))
 
 
 def least_slack_time(problem: Problem) -> float:
@@ -305,16 +282,6 @@ def most_late(problem: Problem, rows: int) -> Floats:
     spent = gammaincinv(problem.budget - n + 1, 1.0 - LATE) / problem.peak_rate
     slack_time = problem.horizon - spent - (n - 1) / problem.peak_rate
     return np.asarray(np.exp(-problem.completion_rate * slack_time), dtype=np.float64)
-
-
-def slack_layers(problem: Problem) -> Floats | None:
-    """FIRST_LAYERS values of x, falling to 0; None if the deadline may come before the last labels are back."""
-    if not problem.finite or len(problem.rate_pieces[1]) > 1 or problem.rho < LEAST_RHO:
-        return None
-    most = exp(-problem.completion_rate * max(least_slack_time(problem), 0.0))
-    if most > MOST_LATE:
-        return None
-    return most * np.linspace(1.0, 0.0, FIRST_LAYERS) ** 2
 
 
 def finer(x: Floats) -> Floats:
@@ -346,10 +313,6 @@ class SlackTimeWork(IndexWork):
         self.timed = problem
         self.layers, self.x = len(x), x
         self.steps = slack_steps(problem, cut.flight, x)
-
-    def look_above(self, at: Ints, root: Floats, tolerance: float) -> tuple[Floats, bool]:
-        """Greater roots are not looked for."""
-        return np.zeros(root.shape), False
 
     def time_error(self, rows: int) -> float:
         """Largest change of an advantage when there are twice as many layers, where a campaign comes."""
@@ -385,14 +348,4 @@ class SlackTimeWork(IndexWork):
         """(layers, P, states) V(w+1) - V(w) with n arrivals left, which is swept after n - 1."""
         next_row(self.stack, self.grid, self.steps, prices, n, False, block)
         V = block.V[n % 2].reshape(self.states, self.layers, len(prices))
-        return differences(np.moveaxis(V, 0, 2), self.stack.first, self.grid)
-
-
-def make_layers(problem: Problem, cut: Cut, x: Floats, rows: int, tolerance: float) -> Floats:
-    """Layers fine enough for the tolerance (judged by the first class), as far as there may be so many."""
-    while (
-        2 * len(x) - 1 <= MOST_LAYERS
-        and SlackTimeWork(problem, problem.classes[0], cut, x).time_error(rows) > tolerance
-    ):
-        x = finer(x)
-    return x
+        return differences(np.moveaxis(V, 0, 2), self.grid)

@@ -19,7 +19,7 @@ supply, and sum_i 1 / (1 / v_i + T_i) with sum T_i = P is least where water of v
 level. Certified in closed form; for equal items and workers whose labels come out even it is the optimum,
 K v - K / (1 / v + U t / K).
 
-**Exact** (tiny): dynamic programming over precisions, supply and labels left. **Policies**: ``value`` gives the item
+**Exact** (tiny): the recursion of ``solve.random_order`` over precisions. **Policies**: ``value`` gives the item
 whose variance falls most, and turns a worker away while the supply still holds as many better labels as may be bought;
 ``uncertain`` gives it to everybody who comes; ``uniform`` gives a random item. Cost: bound O(K log K); play O(U log K).
 """
@@ -28,8 +28,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, fields
 from heapq import heapify, heapreplace
 from typing import Any, Literal, NamedTuple
 
@@ -39,6 +38,7 @@ from nextlabel.arrays import Floats, Ints
 from nextlabel.errors import ProblemError, TooLargeError
 from nextlabel.model.tables import known_keys
 from nextlabel.prose import counted
+from nextlabel.solve.random_order import RandomOrder, Turn, best
 
 NumberPolicy = Literal["value", "uncertain", "uniform"]
 POLICIES: tuple[NumberPolicy, ...] = ("value", "uncertain", "uniform")
@@ -101,27 +101,23 @@ class NumberProblem:
     @classmethod
     def from_table(cls, table: Mapping[str, Any]) -> NumberProblem:
         """The problem of a file with ``[question] answer = "number"``."""
-        for entry, allowed, where in (
-            *((one, ("count", "sd"), "[[tasks]]") for one in table.get("tasks", [])),
-            *((one, ("sd", "supply"), "[[workers]]") for one in table.get("workers", [])),
-            (table["question"], ("answer",), "[question]"),
-        ):
-            known_keys(dict(entry), allowed, f"{where} of a question for numbers")
         known_keys(dict(table), ("question", "budget", "tasks", "workers"), "a question for numbers")
-        for name, keys in (("tasks", ("count", "sd")), ("workers", ("sd",))):
-            if any(key not in entry for entry in table.get(name, []) for key in keys):
-                raise ProblemError(f"a [[{name}]] table lacks {' or '.join(keys)}.", "Add it.")
-        budget = table.get("budget")
+        known_keys(dict(table["question"]), ("answer",), "[question] of a question for numbers")
+        budget, rows = table.get("budget"), dict[str, Any]()
         if isinstance(budget, bool) or not isinstance(budget, int):
             raise ProblemError("the problem has no budget that is a whole number.", "Give e.g. budget = 300.")
-        for entry in (*table.get("tasks", []), *table.get("workers", [])):
-            for key, value in entry.items():
-                if isinstance(value, bool) or not isinstance(value, int if key != "sd" else int | float):
-                    raise ProblemError(f"{key} is {value!r}.", "Give a number; counts and supplies are whole ones.")
-        tasks = tuple(Items(one["count"], one["sd"]) for one in table.get("tasks", []))
-        return cls(
-            tasks, budget, tuple(NumberWorkers(one["sd"], one.get("supply")) for one in table.get("workers", []))
-        )
+        for name, kind in (("tasks", Items), ("workers", NumberWorkers)):
+            allowed = tuple(field.name for field in fields(kind))
+            for entry in table.get(name, []):
+                known_keys(dict(entry), allowed, f"[[{name}]] of a question for numbers")
+                if any(key in allowed and key not in entry for key in ("count", "sd")):
+                    needed = " or ".join(key for key in ("count", "sd") if key in allowed)
+                    raise ProblemError(f"a [[{name}]] table lacks {needed}.", "Add it.")
+                for key, value in entry.items():
+                    if isinstance(value, bool) or not isinstance(value, int if key != "sd" else int | float):
+                        raise ProblemError(f"{key} is {value!r}.", "Give a number; counts and supplies are whole ones.")
+            rows[name] = tuple(kind(**entry) for entry in table.get(name, []))
+        return cls(budget=budget, **rows)
 
     @property
     def items(self) -> int:
@@ -151,45 +147,26 @@ class NumberProblem:
 
     def exact(self, policy: NumberPolicy | None = None) -> float:
         """The optimum, or what a policy takes away, in expectation over the order in which workers come."""
-        types, supply = self.types, tuple(int(n) for n in self.supply)
-        states = 0
+        types, supply = self.types.tolist(), tuple(self.supply.tolist())
         if sum(supply) > MOST_ARRIVALS:
             raise TooLargeError(
                 f"the supply has {sum(supply):,} labels.", f"Give a problem with at most {MOST_ARRIVALS}, or use bound."
             )
 
-        @cache
-        def best(items: tuple[float, ...], left: tuple[int, ...], budget: int) -> float:
-            nonlocal states
-            states += 1
-            if states > MOST_STATES:
-                raise TooLargeError(f"the problem has more than {counted(MOST_STATES, 'state')}.", "Use a smaller one.")
-            total = sum(left)
-            if not total or not budget:
-                return 0.0
-            value = 0.0
-            for m, many in enumerate(left):
-                if not many:
-                    continue
-                rest = (*left[:m], many - 1, *left[m + 1 :])
-                gains = {k: _gain(items[k], types[m]) for k in {p: k for k, p in enumerate(items)}.values()}
+        def choose(turn: Turn) -> float:
+            if policy is None:
+                return best(turn)
+            if policy == "uniform":
+                return sum(map(turn.give, turn.tasks)) / len(turn.tasks)
+            if policy == "value" and _waits(self.types, turn.supply, turn.m, turn.budget):
+                return turn.wait()
+            return turn.give(max(turn.tasks, key=lambda p: _gain(p, types[turn.m])))
 
-                def given(k: int, m: int = m, rest: tuple[int, ...] = rest, gains: dict[int, float] = gains) -> float:
-                    after = tuple(sorted((*items[:k], items[k] + float(types[m]), *items[k + 1 :])))
-                    return gains[k] + best(after, rest, budget - 1)
-
-                if policy is None:
-                    now = max(best(items, rest, budget), *(given(k) for k in gains))
-                elif policy == "uniform":
-                    now = sum(items.count(items[k]) * given(k) for k in gains) / len(items)
-                elif policy == "value" and _waits(types, left, m, budget):
-                    now = best(items, rest, budget)
-                else:
-                    now = given(max(gains, key=lambda k: gains[k]))
-                value += many / total * now
-            return value
-
-        return float(best(tuple(sorted(self.precision.tolist())), supply, self.budget))
+        start = tuple(sorted(self.precision.tolist()))
+        order = RandomOrder(
+            lambda p: -1.0 / p, lambda p, m: ((1.0, p + types[m]),), [0.0] * len(types), MOST_STATES, choose
+        )
+        return float(order.value(start, supply, self.budget) + sum(1.0 / p for p in start))
 
     def simulate(self, policy: NumberPolicy, replications: int = 100, seed: int = 0) -> Played:
         """Play the policy on drawn orders, truths and labels."""

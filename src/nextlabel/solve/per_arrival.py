@@ -365,20 +365,20 @@ class PriceSearch:
             low, high = (price, high) if self.priced.given.sum() > self.priced.come.sum() else (low, price)
         return high
 
-    def begin(self, price: float, tolerance: float) -> None:
+    def begin(self, price: float) -> None:
         """From one price for all, smooth at first."""
         prices = np.full(len(self.prices), max(price, 0.0))
         for smoothing, steps in COLD:
             prices = lower_prices(self.priced, prices, smoothing * self.spread, steps)
-        self.follow(prices, tolerance)
+        self.follow(prices)
 
-    def follow(self, prices: Floats, tolerance: float) -> None:
-        """From prices that are nearly right; ``tolerance`` as a share of the value, or of what labels can add."""
+    def follow(self, prices: Floats) -> None:
+        """From prices that are nearly right."""
         eps = SMOOTHING * self.spread
         memory: list[Step] = []
         for _ in range(ROUNDS):
             prices = lower_prices(self.priced, prices, eps, STEPS, memory)
-            if self.account(prices, eps, RAISES, tolerance):
+            if self.account(prices, eps, RAISES, TOLERANCE):
                 break
 
 
@@ -575,7 +575,6 @@ class PriceSolver:
         start: float | BatchPrices | None = None,
         *,
         time_left: float | None = None,
-        tolerance: float = TOLERANCE,
     ) -> BatchPrices:
         """Prices for ``left`` arrivals with tasks in ``groups`` (class, node, labels in flight, number of tasks).
 
@@ -591,9 +590,9 @@ class PriceSolver:
         priced = PricedTasks(self.sweeps, batches, tasks)
         search = PriceSearch(priced, self.sweeps.spread)
         if isinstance(start, BatchPrices):
-            search.follow(start.at(batches.left - 0.5 * (batches.size - 1.0)) / self.unit, tolerance)
+            search.follow(start.at(batches.left - 0.5 * (batches.size - 1.0)) / self.unit)
         else:
-            search.begin(search.common_price() if start is None else start / self.unit, tolerance)
+            search.begin(search.common_price() if start is None else start / self.unit)
         planned = priced.measure(*search.plan)
         given = priced.given.copy()
         priced.backward(search.prices)
@@ -605,7 +604,7 @@ class PriceSolver:
             value=self.unit * (search.value + above),
             lower=self.unit * (search.lower + below),
             given=given,
-            advantage=self.unit * differences(after, self.stack.first, self.sweeps.grid),
+            advantage=self.unit * differences(after, self.sweeps.grid),
             planned=planned,
             outside=outside.tasks,
             evaluations=priced.evaluations,

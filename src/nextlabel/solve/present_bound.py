@@ -32,8 +32,9 @@ still take off. Cost: some hundred sweeps over the lattices, whatever the number
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from math import inf
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -175,8 +176,11 @@ class NoDelaySums:
         self.nodes = sum(len(c.classes) * nodes_of(answers, c.depth) for c in self._chunks)
         #: Whether any lattice could be deeper.
         self.open = any(c.depth < deepest_useful(answers, c.reach) for c in self._chunks)
-        self._kept: dict[int, PlacedTasks] = {}
-        self._keep = self.nodes * (3 + answers) <= KEPT
+        self._place: Callable[[int], PlacedTasks] = lambda k: lattices_with_tasks(
+            self._chunks[k], self._chunks[k].depth
+        )
+        if self.nodes * (3 + answers) <= KEPT:
+            self._place = cache(self._place)
         facts = np.array(list(on_all_cores(self._facts, range(len(self._chunks)))))
         #: Sums over the tasks of R and of the ceiling now; from ``top`` on nobody buys a label.
         self.now, self.ceiling = float(facts[:, 0].sum()), float(facts[:, 1].sum())
@@ -190,20 +194,14 @@ class NoDelaySums:
         return np.asarray(total, dtype=np.float64)
 
     def _sums(self, k: int, prices: Floats) -> Floats:
-        placed = self._kept.get(k)
-        if placed is None:
-            placed = lattices_with_tasks(self._chunks[k], self._chunks[k].depth)
-            if self._keep:
-                self._kept[k] = placed
-        out = np.zeros((3, len(prices)))
-        width = int(np.diff(placed.lattices.first).max())
-        block = max(4, HELD // (6 * width))
+        placed = self._place(k)
+        block = max(4, HELD // (6 * int(np.diff(placed.lattices.first).max())))
+        parts = []
         for start in range(0, len(prices), block):
-            some = slice(start, start + block)
-            part = np.zeros((3, len(prices[some])))
-            no_delay_sums(*placed, prices[some], part)
-            out[:, some] = part
-        return out
+            some = prices[start : start + block]
+            parts.append(np.zeros((3, len(some))))
+            no_delay_sums(*placed, some, parts[-1])
+        return np.concatenate(parts, axis=1)
 
     def _facts(self, k: int) -> tuple[float, float, float]:
         """Sums of R and of the ceiling, and the most that the truth would add to a task that may get a label."""
@@ -361,16 +359,14 @@ class _DepthSearch:
         """``more`` is of tasks that were grouped."""
         self.classes, self.groups, self.label_cost, self.more = classes, groups, label_cost, more
         self.used: Ints = np.unique(groups.entry)
+        self.answers = classes[0].answers
 
     def run(self, N: float) -> tuple[NoDelaySums, PriceLines]:
         """Sums and lines that are good at N."""
         if len(self.used) <= MANY:
-            depth_tolerance = DEPTH_TOLERANCE if self.classes[0].answers == 2 else DEAR_DEPTH_TOLERANCE
-            sums, lines, _ = self._deepened(N, TOLERANCE, depth_tolerance, 1.0)
-            return sums, lines
+            return self._deepened(N, TOLERANCE, DEPTH_TOLERANCE if self.answers == 2 else DEAR_DEPTH_TOLERANCE)[:2]
         if self.more is not None:
-            sums, lines, _ = self._deepened(N, MANY_TOLERANCE, GROUPED_DEPTH_TOLERANCE, 1.0)
-            return sums, lines
+            return self._deepened(N, MANY_TOLERANCE, GROUPED_DEPTH_TOLERANCE)[:2]
         # Learn price and depth from a spread-out sample of the classes, then go through all of them once or twice.
         some = np.isin(self.groups.entry, self.used[:: max(1, len(self.used) // SAMPLE)])
         sample = _DepthSearch(self.classes, Groups(*(c[some] for c in self.groups)), self.label_cost)
@@ -382,11 +378,13 @@ class _DepthSearch:
         return sums, minimise(sums, N, fine_prices(sums.top, MANY_PRICES, guess), MANY_TOLERANCE)
 
     def _deepened(
-        self, N: float, tolerance: float, depth_tolerance: float, grown: float
+        self, N: float, tolerance: float, depth_tolerance: float, grown: float = 1.0
     ) -> tuple[NoDelaySums, PriceLines, int]:
         """Deepen until the ends of the lattices add next to nothing; each node here stands for ``grown`` of them."""
-        margin = self._first_margin()
-        most = (MOST_CHEAP_NODES if self.classes[0].answers == 2 else MOST_DEAR_NODES) / grown
+        reach = int(self.groups.levels(self.answers).mean())
+        fits = (m for m in MARGINS if len(self.used) * nodes_of(self.answers, reach + m) <= START)
+        margin = next(fits, MARGINS[-1])
+        most = (MOST_CHEAP_NODES if self.answers == 2 else MOST_DEAR_NODES) / grown
         while True:
             sums = self._sums(margin)
             count = int(np.clip(WORK // (4 * sums.nodes), LEAST_PRICES, PRICES))
@@ -397,12 +395,6 @@ class _DepthSearch:
             if enough or not sums.open or 2.5 * sums.nodes > most:
                 return sums, lines, margin
             margin = 3 * margin // 2
-
-    def _first_margin(self) -> int:
-        answers = self.classes[0].answers
-        reach = int(self.groups.levels(answers).mean())
-        fits = (m for m in MARGINS if len(self.used) * nodes_of(answers, reach + m) <= START)
-        return next(fits, MARGINS[-1])
 
     def _sums(self, margin: int) -> NoDelaySums:
         return NoDelaySums(self.classes, self.groups, margin, label_cost=self.label_cost, more=self.more or 0.0)

@@ -120,16 +120,18 @@ class RelaxedProblem:
                 rim = 0.0 if self.cut.depth >= self.problem.budget else out[done, 3]
                 slack = counts[done] @ (spread[done] * (out[done, 2] + rim))
                 total[:, p] = counts[done] @ out[done, 0], counts[done] @ out[done, 1], slack
-        for b in np.flatnonzero(todo.any(axis=0)):
+        if not todo.any():
+            return total
+        grid = make_grid(stack.first, self.cut.cap, self.cut.flight)
+        for b in np.flatnonzero(todo.any(axis=0)).tolist():
             some = todo[:, b]
-            total[:2, some] += counts[b] * self._sweep(stack, int(b), prices[some], limit[some, b])
+            total[:2, some] += counts[b] * self._sweep(stack.one(b), grid, prices[some], limit[some, b])
         return total
 
-    def _sweep(self, stack: Lattices, b: int, prices: Floats, limit: Floats) -> Floats:
+    def _sweep(self, one: Lattices, grid: Grid, prices: Floats, limit: Floats) -> Floats:
         """(2, P) value and labels of one class; without a horizon the value grows with the arrivals to its limit."""
         self.swept += 1
-        one, line = stack.one(b), self.timeline
-        grid = make_grid(stack.first, self.cut.cap, self.cut.flight)
+        line = self.timeline
         block, out = new_block(grid.states, line.layers, len(prices)), np.empty((3, len(prices)))
         if not self.forbid:
             fill_edges(one, grid, prices, block)

@@ -315,12 +315,10 @@ def state_columns(grid: Grid, node_of: Ints, flight: int, own: Ints, *, edge: bo
     return out
 
 
-def differences(V: Floats, first: Ints, grid: Grid) -> Floats:
+def differences(V: Floats, grid: Grid) -> Floats:
     """V(i, w+1) - V(i, w) along the last axis of a sweep's values; 0 on the edge."""
-    A = np.zeros_like(V)
-    for w in range(grid.W):
-        m, o, up = int(first[grid.C - w]), int(grid.off[w]), int(grid.off[w + 1])
-        A[..., o : o + m] = V[..., up : up + m] - V[..., o : o + m]
+    A, offered = np.zeros_like(V), np.flatnonzero(grid.up >= 0)
+    A[..., offered] = V[..., grid.up[offered]] - V[..., offered]
     return A
 
 

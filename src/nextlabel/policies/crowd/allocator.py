@@ -253,7 +253,7 @@ class CrowdAllocator:
             modest = modest_prior(labels, self.gold, self.prior)
             state = state._replace(base=modest.pseudo, hold=float(modest.hold))
         prior_offset = self.offsets if np.ptp(self.offsets, axis=0).any() else self.offsets[:0]
-        refit(state, task, worker, answer, len(came), self.gold, prior_offset, SWEEPS, RISE, False, np.zeros(SWEEPS))
+        refit(state, task, worker, answer, self.gold, prior_offset, SWEEPS, RISE, np.zeros(SWEEPS))
         pseudo = state.counts + state.pseudo
         self.campaign.channels[:] = pseudo / pseudo.sum(axis=2, keepdims=True)
 

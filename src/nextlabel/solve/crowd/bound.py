@@ -41,7 +41,7 @@ from scipy.stats import t
 from nextlabel.arrays import Floats, Ints
 from nextlabel.errors import ProblemError
 from nextlabel.model.fact import Fact
-from nextlabel.model.problem import Problem, WorkerType
+from nextlabel.model.problem import Problem
 from nextlabel.model.rewards import Accuracy, Reward, Utility
 from nextlabel.solve.bound import CERTIFIED, Bound
 from nextlabel.solve.crowd.relaxation import Relaxation, Types, relax
@@ -191,7 +191,7 @@ def utility_of(reward: Reward, answers: int) -> Floats:
             )
 
 
-def types_of(problem: Problem, unit: float = 1.0) -> Types:
+def types_of(problem: Problem, unit: float) -> Types:
     """The types of workers with their supply up to the horizon; channels that are not known by their mean."""
     return Types(
         np.array([worker.mean_channel for worker in problem.workers]),
@@ -202,20 +202,13 @@ def types_of(problem: Problem, unit: float = 1.0) -> Types:
 
 def draw_types(problem: Problem, unit: float, chance: np.random.Generator) -> Types:
     """A whole crowd: where a type has a prior, each of its workers has a channel and an even share of the supply."""
-    channel, supply, cost = [], [], []
-    for worker in problem.workers:
-        several = worker.count if worker.channel is None else 1
-        for _ in range(several):
-            channel.append(_draw_channel(worker, chance))
-            supply.append(worker.labels(problem.horizon) / several)
-            cost.append((worker.cost + problem.label_cost) / unit)
-    return Types(np.array(channel), np.array(supply), np.array(cost))
-
-
-def _draw_channel(worker: WorkerType, chance: np.random.Generator) -> Floats:
-    if worker.prior is None:
-        return np.array(worker.channel)
-    return np.array([chance.dirichlet(row) for row in worker.prior])
+    several = [worker.count if worker.channel is None else 1 for worker in problem.workers]
+    mean, channel = types_of(problem, unit), []
+    for worker, n in zip(problem.workers, several, strict=True):
+        for _ in range(n):
+            drawn = worker.channel if worker.prior is None else [chance.dirichlet(row) for row in worker.prior]
+            channel.append(np.array(drawn))
+    return Types(np.array(channel), np.repeat(mean.supply / several, several), np.repeat(mean.cost, several))
 
 
 def _by_type(problem: Problem, prices: Floats) -> Floats:

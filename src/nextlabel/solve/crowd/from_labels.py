@@ -66,18 +66,18 @@ ROUNDING = 1e-12
 BETS = np.geomspace(0.02, 1.0, 8)
 
 
-def upper_limit(values: Floats, confidence: float = CONFIDENCE) -> float:
-    """A number that the mean of the law of independent ``values`` in 0 to 1 exceeds with chance 1 - confidence at most.
+def upper_limit(values: Floats) -> float:
+    """A number that the mean of the law of independent ``values`` in 0 to 1 exceeds with chance 1 - CONFIDENCE at most.
 
     If the mean is m or more, a capital that is multiplied by 1 + b (m - x)/(1 - m) at each value x does not grow in
-    expectation, and exceeds 1/(1 - confidence) with that chance at most; the mean over several b neither.
+    expectation, and exceeds 1/(1 - CONFIDENCE) with that chance at most; the mean over several b neither.
     """
     low, high = min(float(values.mean()), 1.0 - 1e-9), 1.0
     while high - low > 1e-9:
         m = 0.5 * (low + high)
         with np.errstate(divide="ignore"):  # a bet that was lost altogether
             grown = np.log(np.maximum(1.0 + BETS[:, None] * (m - values) / (1.0 - m), 0.0)).sum(axis=1)
-        if logsumexp(grown) - np.log(len(BETS)) >= -np.log(1.0 - confidence):
+        if logsumexp(grown) - np.log(len(BETS)) >= -np.log(1.0 - CONFIDENCE):
             high = m
         else:
             low = m

@@ -27,8 +27,8 @@ from scipy.special import gammaln
 from nextlabel.arrays import Bools, Floats, Ints
 from nextlabel.crowd.fit import CrowdLabels
 from nextlabel.crowd.prior import CrowdPrior
-from nextlabel.kernels.crowd_fit import by_task
-from nextlabel.kernels.crowd_gibbs import DrawnTasks, draw_posterior
+from nextlabel.kernels.crowd_fit import TaskLabels, by_task
+from nextlabel.kernels.crowd_gibbs import draw_posterior
 
 #: Labels, and tasks without one, that a chain looks at; label updates of a chain, and its sweeps at least and at most.
 MOST_LABELS, MOST_BARE, UPDATES, FEWEST, MOST = 20_000, 1000, 200_000, 50, 400
@@ -67,7 +67,7 @@ class CrowdPosterior:
         self._tilt = np.zeros((K, C)) if prior_offset is None else prior_offset
         self._counts = np.ones(K, dtype=np.bool_) if counts is None else counts
         task, worker, answer = (np.ascontiguousarray(column, dtype=np.int64) for column in labels[:3])
-        self._first, self._code = by_task(task, worker, answer, len(task), K, C)
+        self._first, self._code = by_task(task, worker, answer, K, C)
         self._labelled = np.flatnonzero(np.diff(self._first))
         self._bare = np.flatnonzero((np.diff(self._first) == 0) & self._counts)
         self._part = min(1.0, MOST_LABELS / max(len(task), 1))
@@ -86,7 +86,7 @@ class CrowdPosterior:
         gold, prior_offset = self._gold[tasks], self._tilt[tasks]
         votes = code[first[:-1] + (chance.random(len(tasks)) * many).astype(np.int64)] % C
         truth = np.where(gold >= 0, gold, votes.astype(np.int64))
-        drawn = DrawnTasks(first, code, gold, prior_offset, np.full(len(tasks), -1))
+        drawn = TaskLabels(first, code, gold, prior_offset)
         pseudo, hold = self._prior.pseudo.copy(), self._prior.hold
         channels, share = np.empty((self._workers + strangers, C, C)), np.empty(C)
         sweeps = min(max(UPDATES // max(len(code), 1), FEWEST), MOST) // BLOCKS

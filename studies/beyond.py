@@ -16,11 +16,11 @@ from nextlabel.model.problem import Problem
 from nextlabel.policies.base import Policy
 from nextlabel.policies.index import Index
 from nextlabel.reporting.artifacts import Row
-from nextlabel.reporting.style import BLUE, INK, RED, drawing, in_order, legend_beside, look
+from nextlabel.reporting.style import BLUE, INK, RED, drawing, in_order, look
 from nextlabel.simulation.study import simulate
 from nextlabel.solve.index import index_table
 from nextlabel.solve.progress import Progress, part
-from studies.study import ExperimentOutcome, StudyOptions, draw_line, pick, values_of
+from studies.study import ExperimentOutcome, StudyOptions, draw_line, legend_beside, pick, values_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

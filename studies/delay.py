@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from nextlabel.model.problem import Problem
 from nextlabel.policies.registry import POLICIES, make_policy
 from nextlabel.reporting.artifacts import Row
-from nextlabel.reporting.style import drawing, in_order, legend_beside, look
+from nextlabel.reporting.style import drawing, in_order, look
 from nextlabel.simulation.study import PolicyResult, Study, simulate
 from nextlabel.solve.bound import Bound, upper_bound
 from nextlabel.solve.progress import Progress, part
@@ -21,6 +21,7 @@ from studies.study import (
     Shared,
     StudyOptions,
     draw_line,
+    legend_beside,
     names,
     pick,
     shared,

@@ -13,12 +13,12 @@ from nextlabel.policies.base import Policy
 from nextlabel.policies.exact_value import policy_value
 from nextlabel.policies.registry import make_policy
 from nextlabel.reporting.artifacts import Row
-from nextlabel.reporting.style import drawing, in_order, legend_beside, look
+from nextlabel.reporting.style import drawing, in_order, look
 from nextlabel.simulation.study import simulate
 from nextlabel.solve.bound import upper_bound
 from nextlabel.solve.exact import exact_value
 from nextlabel.solve.progress import Progress
-from studies.study import ExperimentOutcome, StudyOptions, names, pick, values_of
+from studies.study import ExperimentOutcome, StudyOptions, legend_beside, names, pick, values_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from nextlabel.model.problem import Problem
 from nextlabel.policies.base import Policy
 from nextlabel.reporting.artifacts import Row
-from nextlabel.reporting.style import BLUE, GREY, INK, RED, drawing, in_order, legend_beside, look
+from nextlabel.reporting.style import BLUE, GREY, INK, RED, drawing, in_order, look
 from nextlabel.simulation.study import simulate
 from nextlabel.solve.bound import upper_bound
 from nextlabel.solve.exact import exact_value
@@ -21,6 +21,7 @@ from studies.study import (
     StudyOptions,
     draw_line,
     index_for,
+    legend_beside,
     names,
     pick,
     shared,

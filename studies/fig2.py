@@ -17,13 +17,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nextlabel.arrays import Floats
 from nextlabel.backtesting.pilot import PilotFit, hold_out
+from nextlabel.errors import one_of, refuse
+from nextlabel.model.estimate import Estimate
 from nextlabel.model.problem import Problem
 from nextlabel.model.tables import prior_table
+from nextlabel.model.tasks import whole
 from nextlabel.policies.base import Policy
+from nextlabel.policies.registry import make_policy
 from nextlabel.reporting.artifacts import Row
-from nextlabel.reporting.style import INK, drawing, in_order, legend_beside, look
-from nextlabel.simulation.replay import CrowdRecord, ReplaySetup, replay
+from nextlabel.reporting.style import INK, drawing, in_order, look
+from nextlabel.simulation.engine import Engine
+from nextlabel.simulation.replay import ORDERS, TIES, CrowdRecord, ReplaySetup, credits, decisions_of, replay_policy
 from nextlabel.solve.progress import Progress, part
 from studies.study import (
     SETS,
@@ -32,6 +38,7 @@ from studies.study import (
     draw_line,
     find_set,
     index_for,
+    legend_beside,
     names,
     pick,
     shared,
@@ -69,6 +76,57 @@ class Cell:
     def threshold(self) -> float:
         """1/2 or the learnt one."""
         return 0.5 if self.kind == "half" else self.learnt.best_cut
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """One policy on recorded labels with one budget."""
+
+    name: str
+    budget: int
+    accuracy: Estimate
+    accuracies: Floats
+    labels_used: float
+    most_labels: int
+
+
+def replay(
+    setup: ReplaySetup,
+    policies: Sequence[Policy | str],
+    *,
+    budget: int | Sequence[int],
+    tasks: int | None = None,
+    ties: str = "half",
+    replications: int = 1000,
+    engine: Engine | None = None,
+    progress: Progress | None = None,
+) -> list[Replayed]:
+    """Every policy with every budget, on ``tasks`` tasks drawn anew in each replication (all of them if not given).
+
+    One entry for each policy and budget: all budgets of the first policy as they were given, then those of the next.
+    """
+    recorded, seed = setup.recorded, setup.seed
+    K = len(recorded.gold) if tasks is None else whole("number of tasks", tasks, 1, "Give at least one task.")
+    wanted = budget if isinstance(budget, Sequence) else [budget]
+    budgets = [whole("budget", b, 0, "Give the number of labels to buy, e.g. --budget 1200.") for b in wanted]
+    one_of("order", setup.order, ORDERS)
+    one_of("ties", ties, TIES)
+    refuse(
+        (len(recorded.gold) < K, f"{K} tasks are asked for, but {len(recorded.gold)} are recorded.", "Ask for fewer."),
+        (not budgets, "no budget is given.", "Give at least one number of labels."),
+    )
+    whole("seed", seed, 0, "Give a whole number from 0, e.g. --seed 0.")
+    count = whole("replications", replications, 1, "Give at least one replication, e.g. --replications 1000.")
+    worth = credits(decisions_of(setup.prior, setup.threshold, setup.depth), ties)[None]
+    out = []
+    for k, given in enumerate(policies):
+        policy, mine = make_policy(given), part(progress, k, len(policies))
+        found = replay_policy(setup, policy, sorted(set(budgets)), count, worth, tasks=K, engine=engine, progress=mine)
+        for b in budgets:
+            at = found.budgets.tolist().index(b)
+            right, used, most = found.worth[:, at, 0], float(found.used[:, at].mean()), int(found.most[:, at].max())
+            out.append(Replayed(policy.name, b, Estimate.of(right), right, used, most))
+    return out
 
 
 def run(config: StudyOptions, progress: Progress) -> ExperimentOutcome:

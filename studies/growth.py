@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from nextlabel.model.estimate import Estimate
 from nextlabel.model.problem import Problem
 from nextlabel.reporting.artifacts import Row
-from nextlabel.reporting.style import drawing, in_order, legend_beside, look
+from nextlabel.reporting.style import drawing, in_order, look
 from nextlabel.simulation.study import simulate
 from nextlabel.solve.progress import Progress, part
 from studies.study import (
@@ -18,6 +18,7 @@ from studies.study import (
     StudyOptions,
     draw_line,
     index_for,
+    legend_beside,
     names,
     pick,
     shared,

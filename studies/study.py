@@ -19,6 +19,7 @@ from nextlabel.policies.base import Policy, ScoreTables, Setting
 from nextlabel.policies.index import Index
 from nextlabel.policies.registry import POLICIES, make_policy
 from nextlabel.reporting.artifacts import Row
+from nextlabel.reporting.style import in_order
 from nextlabel.simulation.engine import Engine
 from nextlabel.simulation.replay import CrowdRecord
 from nextlabel.solve.index import index_table
@@ -120,6 +121,16 @@ def pick(rows: Sequence[Row], **wanted: Any) -> list[Row]:
 def values_of(rows: Sequence[Row], key: str) -> list[Any]:
     """Distinct values in the order of their first row."""
     return list(dict.fromkeys(row[key] for row in rows))
+
+
+def legend_beside(figure: Figure, axes: Iterable[Axes]) -> None:
+    """One legend for all axes, right of them."""
+    found: dict[str, Any] = {}
+    for one in axes:
+        handles, labels = one.get_legend_handles_labels()
+        found.update(dict(zip(labels, handles, strict=True)))
+    order = in_order(found)
+    figure.legend([found[name] for name in order], order, loc="outside right center")
 
 
 def draw_line(axes: Axes, rows: Sequence[Row], x: str, y: str, half: str, shift: float = 1.0, **more: Any) -> None:

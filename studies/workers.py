@@ -24,11 +24,11 @@ from nextlabel.model.fact import Fact
 from nextlabel.model.problem import Problem, WorkerType
 from nextlabel.model.tasks import TaskClass
 from nextlabel.reporting.artifacts import Row
-from nextlabel.reporting.style import drawing, in_order, legend_beside, look
+from nextlabel.reporting.style import drawing, in_order, look
 from nextlabel.simulation.crowd_replay import CrowdReplayed, replay_crowd
 from nextlabel.simulation.study import PolicyResult, Study, simulate
 from nextlabel.solve.progress import Progress, part
-from studies.study import ExperimentOutcome, StudyOptions, draw_line, find_set, pick, values_of
+from studies.study import ExperimentOutcome, StudyOptions, draw_line, find_set, legend_beside, pick, values_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

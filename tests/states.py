@@ -11,8 +11,7 @@ import sqlalchemy as sa
 
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.state import CampaignState, new_campaign
-from nextlabel.policies.by_score import ScoreAllocator
-from nextlabel.policies.by_table import TableAllocator
+from nextlabel.policies.ordered import OrderedPool
 from nextlabel.store.campaign_tables import campaign_from, load_state
 from nextlabel.store.engine import Runner
 from nextlabel.store.sql import SqlStore
@@ -59,11 +58,10 @@ def facts_of(state: CampaignState) -> dict[str, Any]:
         for column, values in some.arrays().items():
             hidden = name == "tasks" and column.startswith("most_")  # they have their limits when they are published
             facts[f"{name}.{column}"] = values[:tasks] if hidden else values
-    if isinstance(pool, TableAllocator):
+    if isinstance(pool, OrderedPool):
         # Those that were looked into before, and those that are looked into now.
-        facts["members"] = {group: list(pool._list(group)) for group in sorted(pool.groups())}
-    if isinstance(pool, ScoreAllocator):
-        facts["ranking"], facts["entries of the ranking"] = list(pool._ranking), pool._entry
+        facts["members"], facts["in lists"] = {k: list(pool._list(k)) for k in sorted(pool._counts)}, pool._counts
+        facts["scores"] = pool._score
     return facts
 
 

@@ -29,6 +29,7 @@ nextlabel become HTTP responses in ``service.problem_details`` and exit codes in
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -57,6 +58,18 @@ class ProblemError(InputError):
 
 class FileFormatError(InputError):
     """A file that is missing, unreadable or not in the expected form."""
+
+
+def refuse(*checks: tuple[object, str, str]) -> None:
+    """Raise an InputError for the first of the checks that holds: what is wrong, how to say it, and what to do."""
+    for wrong, message, hint in checks:
+        if wrong:
+            raise InputError(message, hint)
+
+
+def one_of(what: str, given: object, known: Collection[str]) -> None:
+    """Refuse what is not one of the known names."""
+    refuse((given not in known, f"{what} {given!r} is not known.", f"Use one of {', '.join(known)}."))
 
 
 class TooLargeError(InputError):

@@ -15,7 +15,7 @@ from nextlabel.application.service import CampaignService
 from nextlabel.campaign import rows, scoring
 from nextlabel.campaign.commands import Commands
 from nextlabel.errors import NextlabelError, TablesPendingError
-from nextlabel.policies import by_score, by_table
+from nextlabel.policies import ordered
 from nextlabel.store.engine import Runner
 from nextlabel.store.sql import open_store
 from stores import KINDS, Clock, everything, opened, service_of_store, simple
@@ -98,8 +98,8 @@ def pair(
     kind, few = request.param
     monkeypatch.setattr(scoring, "FEW_CLASSES", few)
     monkeypatch.setattr(rows, "_random_hex", lambda: "0" * 12)
-    for allocator in (by_table, by_score):  # windows that are too small for what workers have held
-        monkeypatch.setattr(allocator, "LOOKED_AT", request.node.callspec.params.get("looked_at", 1))
+    # windows that are too small for what workers have held
+    monkeypatch.setattr(ordered, "LOOKED_AT", request.node.callspec.params.get("looked_at", 1))
     scoring.score_of_state.cache_clear()
     with opened(kind, tmp_path) as store:
         clock = Clock()

@@ -11,7 +11,7 @@ from nextlabel.application.service import CampaignService
 from nextlabel.campaign import scoring
 from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.rows import lease_id
-from nextlabel.policies.by_table import LOOKED_AT
+from nextlabel.policies.ordered import LOOKED_AT
 from stores import KINDS, Clock, opened, service_of_store, simple
 
 

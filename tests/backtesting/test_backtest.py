@@ -17,7 +17,6 @@ from nextlabel.backtesting.report import (
     backtest_report,
     headline,
     point_rows,
-    saving_rows,
     sentences,
     verdicts,
 )
@@ -25,7 +24,8 @@ from nextlabel.backtesting.result import Backtest
 from nextlabel.cli.app import run
 from nextlabel.errors import InputError
 from nextlabel.model.beta import Beta
-from nextlabel.simulation.replay import CrowdRecord, ReplaySetup, credits, replay, replay_overlaps
+from nextlabel.simulation.replay import CrowdRecord, ReplaySetup, credits, labels_at, replay_overlaps
+from studies.fig2 import replay
 from studies.study import find_set
 
 
@@ -144,15 +144,17 @@ def test_ties_and_read_outs() -> None:
 def test_drawn_labels_are_those_that_were_counted() -> None:
     recorded = crowd(uneven=True)
     found = backtest(recorded, policies=["uniform"], prior=Beta(1, 1), replications=2)
-    played = replay_overlaps(found.setting, [1, 3], 2, keep=2)
+    nodes = (found.setting.depth + 1) * (found.setting.depth + 2) // 2
+    here = np.eye(nodes)[:, :, None].repeat(2, axis=2)  # a table for each end: 1 there, whatever the truth
+    played = replay_overlaps(found.setting, [1, 3], 2, here, keep=2)
     for rep in range(2):
         order = found.setting.drawn(rep)
         for b, k in enumerate((1, 3)):
-            taken = played.taken[rep, b]
+            taken = labels_at(played.ends[rep, b])
             assert (taken == np.minimum(recorded.counts, k)).all()
             ones = [recorded.said[i, order[i, : taken[i]]].sum() for i in range(len(recorded.gold))]
-            nodes = taken * (taken + 1) // 2 + np.array(ones)
-            assert (np.bincount(nodes, minlength=played.tally.shape[2]) == played.tally[rep, b].sum(axis=1)).all()
+            ends = np.bincount(taken * (taken + 1) // 2 + np.array(ones), minlength=nodes)
+            assert played.worth[rep, b] == pytest.approx(ends / len(recorded.gold))
 
 
 # --- the RTE set ----------------------------------------------------------------------------------
@@ -184,13 +186,13 @@ def test_rte_words(on_rte: Backtest) -> None:
         "Read out by posterior: index has the accuracy of 5 labels for every task by majority (0.8"
     )
     assert "fewer labels" in said[0] and "read out the same way" in said[0]
-    assert [one.readout for one in verdicts(on_rte)] == ["posterior", "majority"]
+    assert [one["readout"] for one in verdicts(on_rte)] == ["posterior", "majority"]
     assert [one.overlap for one in headline(on_rte)] == [5, 7]
     rests = " ".join(assumptions(on_rte))
     assert "random order" in rests and "ties count half" in rests and "does not clearly say otherwise" in rests
     assert "which tasks these happened to be" in rests
-    assert len(point_rows(on_rte, asked=True)) == 2 * (6 * 4 + 4 + 1)
-    assert {row["overlap"] for row in saving_rows(on_rte)} == {3, 5, 7}
+    assert sum(row["asked"] for row in point_rows(on_rte)) == 2 * (6 * 4 + 4 + 1)
+    assert {one.overlap for one in on_rte.savings} == {3, 5, 7}
     page = backtest_report(on_rte, [{"sentences": ["x.csv: 1 row read."]}]).page("nextlabel backtest x.csv")
     assert page.count("<img") == 3 and 'src="http' not in page and "nextlabel backtest x.csv" in page
 

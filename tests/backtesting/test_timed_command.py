@@ -60,7 +60,7 @@ def test_columns_of_times_with_other_names(tmp_path: Path, capsys: pytest.Captur
     head = ["task", "worker", "label", "batch", "opened", "closed"]
     command = [*write(tmp_path, rows, truth, head), "--policy", "crowd-uncertainty", "--labels-per-task", "2"]
     assert run(command) == 2
-    assert "needs to know when every label was begun, and no label has that time" in capsys.readouterr().err
+    assert "the labels have no times at which they were begun and handed in" in capsys.readouterr().err
     named = [*command, "--assigned-column", "opened", "--submitted-column"]
     assert run([*named, "shut"]) == 2
     assert "has no column 'shut'" in capsys.readouterr().err
@@ -75,5 +75,5 @@ def test_times_that_cannot_be(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert "1 of 96 labels lack a time or were handed in before they were begun" in capsys.readouterr().err
     rows[5][5] = ""
     assert run(write(tmp_path, rows, truth)) == 2
-    assert "when every label was handed in, and 1 label lacks that time" in capsys.readouterr().err
+    assert "1 of 96 labels lack a time or were handed in before they were begun" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()

@@ -73,9 +73,9 @@ def test_savings_are_against_majority_and_against_the_same_read_out(found: Backt
     assert pairs == {(a, b) for a in found.readouts for b in found.readouts}
     assert {one.overlap for one in found.savings} == {3, 5, 7}
     said = verdicts(found)
-    assert [one.readout for one in said] == ["workers", "majority"]
-    assert all(one.sentence.startswith(f"Read out by {one.readout}: crowd ") for one in said)
-    assert "read out the same way" in said[0].sentence and "read out the same way" not in said[1].sentence
+    assert [one["readout"] for one in said] == ["workers", "majority"]
+    assert all(one["sentence"].startswith(f"Read out by {one['readout']}: crowd ") for one in said)
+    assert "read out the same way" in said[0]["sentence"] and "read out the same way" not in said[1]["sentence"]
 
 
 def test_what_it_rests_on_is_said(found: Backtest) -> None:
@@ -238,7 +238,7 @@ def test_without_workers_it_is_said_what_is_missed(tmp_path: Path, capsys: pytes
     ("words", "said"),
     [
         (["--turn-away"], "nobody can be turned away when tasks are named first"),
-        (["--replay", "timed"], "--replay timed needs to know when every label was begun, and no label has that time"),
+        (["--replay", "timed"], "the labels have no times at which they were begun and handed in."),
         (["--replay", "worker-first", "--policy", "index"], "--replay worker-first is for policies that learn workers"),
         (["--replay", "worker-first", "--policy", "crowd", "--policy", "index"], "index does not look at who is there"),
         (["--policy", "crowd", "--rho", "5"], "crowd is not replayed with labels in flight at a given rate"),

@@ -17,7 +17,7 @@ from nextlabel.campaign.events import Event
 from nextlabel.campaign.external_answers import SKIPPED
 from nextlabel.campaign.state import CampaignState
 from nextlabel.errors import NotFoundError
-from nextlabel.policies.by_table import TableAllocator
+from nextlabel.policies.ordered import OrderedPool
 from nextlabel.store.engine import Runner
 from nextlabel.store.sql import SqlStore
 from states import differences, different, loaded_state, resident_state
@@ -217,10 +217,10 @@ def test_what_the_database_refuses(service: CampaignService) -> None:
 def failing_half_way(patch: pytest.MonkeyPatch) -> None:
     """Tasks that change leave their group and enter no other."""
 
-    def fail(pool: TableAllocator, task: int) -> None:
+    def fail(pool: OrderedPool, task: int) -> None:
         raise Stop
 
-    patch.setattr(TableAllocator, "_enter", fail)
+    patch.setattr(OrderedPool, "_enter", fail)
 
 
 def test_an_event_that_is_followed_half_way(service: CampaignService, monkeypatch: pytest.MonkeyPatch) -> None:

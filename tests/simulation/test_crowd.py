@@ -167,7 +167,7 @@ def test_bad_input() -> None:
         nl.simulate(problem, ["index"], replications=1)
     with pytest.raises(InputError, match="crowd is for workers who differ"):
         nl.simulate(Problem.identical(tasks=2, budget=2), ["crowd"], replications=1)
-    with pytest.raises(InputError, match="channels 'guessed' are not known"):
+    with pytest.raises(InputError, match="channels 'guessed' is not known"):
         nl.simulate(problem, ["crowd"], replications=1, channels="guessed")
     with pytest.raises(InputError, match="this one has none"):
         nl.simulate(Problem.identical(tasks=2, budget=2), ["index"], replications=1, turn_away=True)

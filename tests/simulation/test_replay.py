@@ -20,8 +20,9 @@ from nextlabel.policies.registry import POLICIES, make_policy
 from nextlabel.policies.rollout_arrays import Rollout, make_policy_arrays, make_problem_arrays
 from nextlabel.simulation import replay as replay_module
 from nextlabel.simulation.engine import Engine
-from nextlabel.simulation.replay import CrowdRecord, Replayed, ReplaySetup, replay
+from nextlabel.simulation.replay import CrowdRecord, ReplaySetup
 from nextlabel.solve.index import index_table
+from studies.fig2 import Replayed, replay
 from studies.study import find_set
 from tolerances import PRINTED
 

@@ -56,8 +56,8 @@ def test_the_chance_of_an_answer_is_that_of_the_lattice(shared: dict[str, float]
 def own_laws(problem: Problem) -> list[tuple[int, Floats]]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ranked_tasks, "GRID", 1)
-        found = ranked_tasks.rank_by(problem)
-    return [(found.law, own) for own in found.own]
+        *_, law, every = ranked_tasks.rank_by(problem)
+    return [(law, own) for own in every]
 
 
 @pytest.mark.parametrize("shared", BOTH)

@@ -68,7 +68,7 @@ from nextlabel.model.prior import Prior
 from nextlabel.model.problem import PiecewiseRate, Problem
 from nextlabel.notebook import facts_html
 from nextlabel.policies.allocation import Group
-from nextlabel.policies.crowd.policies import LEARNT_GAP, Chain, RelaxationSolver, group_workers
+from nextlabel.policies.crowd.policies import LEARNT_GAP, Chain, group_workers, solve_relaxation
 from nextlabel.solve.crowd.from_labels import CONFIDENCE, CrowdSupply, bound_crowds
 from nextlabel.solve.crowd.posterior import CrowdPosterior
 from nextlabel.solve.deadline import MOST_CLASSES, DeadlineBound, deadline_bound
@@ -183,8 +183,8 @@ def _solved(crowd: CrowdSnapshot, people: Sequence[int], possible: Callable[[int
         labels = possible(labels)
         if labels <= 0:
             return now
-        solver = RelaxationSolver(chain.tables, chain.reward, free)
-        found = solver.solve(members, float(labels), types.share * labels, LEARNT_GAP)
+        supply = types.share * labels
+        found = solve_relaxation(chain.tables, chain.reward, free, members, float(labels), supply, LEARNT_GAP)
         return min(now + max(found.value / tasks - begin, 0.0), 1.0)
 
     return solved

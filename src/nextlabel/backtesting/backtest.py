@@ -24,16 +24,15 @@ Rules that count votes and fixed overlaps are played by ``simulation.replay``, r
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.backtesting.pilot import PilotFit, from_all_labels, hold_out
+from nextlabel.backtesting.pilot import PilotFit, hold_out
 from nextlabel.backtesting.readout import (
     COUNTING,
     FITS,
@@ -47,7 +46,7 @@ from nextlabel.backtesting.readout import (
     winners,
 )
 from nextlabel.backtesting.result import Backtest, Curve, Key, PolicyAccuracy, Saving, resampled, saving
-from nextlabel.errors import InputError
+from nextlabel.errors import one_of, refuse
 from nextlabel.files.features import Features, read_features
 from nextlabel.files.labels import Gold, as_label_table, read_gold
 from nextlabel.model.estimate import Estimate
@@ -58,9 +57,9 @@ from nextlabel.policies.base import Policy
 from nextlabel.policies.crowd.policies import WorkerPolicy
 from nextlabel.policies.index import Index
 from nextlabel.policies.registry import make_policy
-from nextlabel.prose import counted, listed
-from nextlabel.simulation.crowd_replay import REPLAYS, CrowdReplayed, replay_crowd
-from nextlabel.simulation.engine import Engine, backend
+from nextlabel.prose import listed
+from nextlabel.simulation.crowd_replay import REPLAYS, CrowdReplayed, Schedule, replay_crowd
+from nextlabel.simulation.engine import Engine, run_chunks
 from nextlabel.simulation.replay import (
     ARRIVALS,
     AT_ONCE_RATE,
@@ -70,8 +69,8 @@ from nextlabel.simulation.replay import (
     CrowdRecord,
     Outcomes,
     ReplaySetup,
-    accuracy_of_tally,
     credits,
+    labels_at,
     replay_overlaps,
     replay_policy,
     to_recorded,
@@ -113,31 +112,21 @@ class BacktestOptions:
     turn_away: bool = False
 
     def __post_init__(self) -> None:
-        for what, given, known in (
-            ("order", self.order, ORDERS),
-            ("ties", self.ties, TIES),
-            ("replay", self.replay, REPLAYS),
-        ):
-            if given not in known:
-                raise InputError(f"{what} {given!r} is not known.", f"Use one of {', '.join(known)}.")
+        one_of("order", self.order, ORDERS)
+        one_of("ties", self.ties, TIES)
+        one_of("replay", self.replay, REPLAYS)
         for name in self.readouts or ():
-            if name not in READOUTS:
-                raise InputError(f"read-out {name!r} is not known.", f"Use one of {', '.join(READOUTS)}.")
+            one_of("read-out", name, READOUTS)
         each_once("read-out", self.readouts or ())
-        if self.turn_away and self.replay == "task-first":
-            raise InputError(
-                "nobody can be turned away when tasks are named first.",
-                "Add --replay worker-first (or timed), or leave --turn-away out.",
-            )
-
-    @property
-    def at_once(self) -> bool:
-        """Whether labels come back at once."""
-        return self.arrival_rate / self.completion_rate < 1e-3
+        refuse((
+            self.turn_away and self.replay == "task-first",
+            "nobody can be turned away when tasks are named first.",
+            "Add --replay worker-first (or timed), or leave --turn-away out.",
+        ))  # fmt: skip
 
     def default_policies(self, workers: bool, answers: int) -> tuple[str, ...]:
         """The policies of a set whose workers are known or not."""
-        if not workers or not self._plain:
+        if not workers or any(wrong for wrong, _ in self.not_for_learners):
             return WITHOUT_WORKERS if answers == 2 else BLIND[:1]
         beside = BESIDE_CROWD if answers == 2 else BLIND[:1]
         return (*CROWD, *(beside if self.replay == "task-first" else ()))
@@ -149,24 +138,14 @@ class BacktestOptions:
         return ("workers", "majority") if crowd or answers > 2 else COUNTING
 
     @property
-    def _plain(self) -> bool:
-        """Whether policies that learn workers can be played like this."""
-        return self.at_once and self.order == "random" and self.ties == "half"
-
-    def check_crowd(self, names: Sequence[str], learners: bool) -> None:
-        """Refuse what policies that learn workers are not replayed with."""
-        if not learners and self.replay != "task-first":
-            raise InputError(
-                f"--replay {self.replay} is for policies that learn workers: {', '.join(CROWD)}.",
-                "Add one with --policy, or leave --replay out.",
-            )
-        for wrong, what in (
-            (not self.at_once, "labels in flight at a given rate: real times are replayed with --replay timed"),
+    def not_for_learners(self) -> tuple[tuple[bool, str], ...]:
+        """What policies that learn workers are not replayed with, each with whether it is so."""
+        in_flight = self.arrival_rate / self.completion_rate >= 1e-3
+        return (
+            (in_flight, "labels in flight at a given rate: real times are replayed with --replay timed"),
             (self.order != "random", f"the order {self.order!r}: their labels come in random order"),
             (self.ties != "half", f"ties decided as {self.ties!r}: theirs count half"),
-        ):
-            if wrong and names:
-                raise InputError(f"{names[0]} is not replayed with {what}.", "Leave that out, or this policy.")
+        )
 
 
 def default_replications(labels: int) -> int:
@@ -177,8 +156,7 @@ def default_replications(labels: int) -> int:
 def each_once(what: str, names: Sequence[str]) -> None:
     """Refuse a name that is given twice."""
     for name in names:
-        if list(names).count(name) > 1:
-            raise InputError(f"{what} {name!r} is given twice.", "Give each one once.")
+        refuse((list(names).count(name) > 1, f"{what} {name!r} is given twice.", "Give each one once."))
 
 
 LABELS_PER_TASK = (2.0, 3.0, 4.0, 5.0)
@@ -206,12 +184,12 @@ def choose_budgets(
     else:
         asked = [round(x * K) for x in LABELS_PER_TASK if x * K <= most] or [most]
     for U in asked:
-        if not 1 <= U <= most:
-            raise InputError(
-                f"a budget of {U:,} labels ({U / K:.3g} per task) is asked for, and the {K:,} replayed tasks have "
-                f"{most:,} ({most / K:.3g} per task).",
-                "Give fewer, e.g. --labels-per-task 3.",
-            )
+        refuse((
+            not 1 <= U <= most,
+            f"a budget of {U:,} labels ({U / K:.3g} per task) is asked for, and the {K:,} replayed tasks have "
+            f"{most:,} ({most / K:.3g} per task).",
+            "Give fewer, e.g. --labels-per-task 3.",
+        ))  # fmt: skip
     top = max(asked[-1], min(LARGEST_OVERLAP * K, most))
     even = np.linspace(min(K, asked[0]), top, POINTS)
     if crowd:
@@ -226,6 +204,39 @@ def choose_budgets(
 MOST_FOLLOWED, MOST_CELLS = 20, 10_000_000
 
 
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What is played, in the order asked for, and the read-outs."""
+
+    policies: tuple[Policy, ...]
+    readouts: tuple[str, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the policies are called."""
+        return tuple(policy.name for policy in self.policies)
+
+    @property
+    def crowd(self) -> list[Policy]:
+        """Policies that learn workers."""
+        return [policy for policy in self.policies if isinstance(policy, WorkerPolicy)]
+
+    @property
+    def counting(self) -> list[Policy]:
+        """Policies that count votes."""
+        return [policy for policy in self.policies if not isinstance(policy, WorkerPolicy)]
+
+    @property
+    def use_prior(self) -> bool:
+        """Whether a policy or a read-out looks at the prior."""
+        return "posterior" in self.readouts or any(policy.uses_prior for policy in self.counting)
+
+    @property
+    def know_workers(self) -> bool:
+        """Whether anything is learnt about workers."""
+        return bool(self.crowd) or not set(LEARNING).isdisjoint(self.readouts)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class PlayedRule:
     """One rule over rising budgets (for overlaps: numbers of labels per task), with the labels that it used."""
@@ -233,42 +244,18 @@ class PlayedRule:
     name: str
     budgets: Ints
     used: Floats
-    curves: dict[str, Curve] = field(default_factory=dict)
+    curves: dict[str, Curve]
     #: (B,) the accuracy that the model behind a read-out expects after these labels, where it has an opinion.
-    believed: dict[str, Floats] = field(default_factory=dict)
-
-
-def followed(tasks: int, budgets: int, replications: int) -> int:
-    """Replications whose tasks can be followed one by one."""
-    return max(2, min(MOST_FOLLOWED, replications, MOST_CELLS // max(1, tasks * budgets)))
-
-
-def judged(recorded: CrowdRecord) -> Ints:
-    """Rows of the tasks whose truth is known."""
-    return np.flatnonzero(recorded.gold >= 0)
-
-
-def count_votes(setting: ReplaySetup, played: Outcomes, readouts: Iterable[str], ties: str) -> PlayedRule:
-    """Curves of the read-outs that look at a task's counts alone."""
-    rows = judged(setting.recorded)
-    curves, truth = {}, setting.recorded.gold[rows]
-    for readout in readouts:
-        credit = credits(decisions(readout, setting.prior, setting.threshold, setting.depth), ties)
-        by_task = np.mean([credit[each[:, rows].T, truth[:, None]] for each in played.ends], axis=0)
-        curves[readout] = Curve(accuracy_of_tally(played.tally, credit), by_task)
-    above = setting.prior.above(setting.threshold, *triangle_counts(setting.depth))
-    many = played.tally.sum(axis=(0, 3))
-    believed = many @ np.maximum(above, 1.0 - above) / np.maximum(many.sum(axis=1), 1)
-    return PlayedRule(played.name, played.budgets, played.used.mean(axis=0), curves, {"posterior": believed})
+    believed: dict[str, Floats]
 
 
 @dataclass(frozen=True, slots=True)
 class Play:
-    """What is played: the setting, options, budgets asked for, all budgets, overlaps, replications."""
+    """What is played: setting, options, rules, budgets asked for, all budgets, overlaps, replications."""
 
     setting: ReplaySetup
     options: BacktestOptions
-    readouts: tuple[str, ...]
+    rules: Rules
     asked: list[int]
     grid: list[int]
     overlaps: tuple[int, ...]
@@ -285,79 +272,113 @@ class Play:
         labels = pool.labels._replace(answer=np.minimum(pool.labels.answer, 1), answers=2)
         return replace(self.setting, recorded=replace(pool, labels=labels, gold=np.minimum(pool.gold, 1)))
 
-    def replay(self, policy: Policy, keep: int, progress: Progress | None) -> Outcomes:
-        """A policy that counts votes; one that is planned for one budget plays only those asked for."""
-        budgets, setting = self.asked if policy.planned_ahead else self.grid, self.counted
-        return replay_policy(
-            setting, for_budgets(setting, policy, budgets[-1]), budgets, self.replications, keep=keep,
-            engine=self.engine, progress=progress,
-        )  # fmt: skip
+    @property
+    def judged(self) -> Ints:
+        """Rows of the tasks whose truth is known."""
+        return np.flatnonzero(self.setting.recorded.gold >= 0)
 
     def right(self, readout: str, drawn: Ints, taken: Ints) -> Floats:
-        """(K,) what each task is worth, read out from the first ``taken`` of its ``drawn`` labels."""
+        """What each judged task is worth, read out from the first ``taken`` of its ``drawn`` labels."""
         scores = scores_of(readout, self.setting, drawn, taken, self.features)
-        return right_by(scores, self.setting.recorded.gold, self.options.ties)
+        return right_by(scores, self.setting.recorded.gold, self.options.ties)[self.judged]
 
-    def collected_curve(self, readout: str, budgets: Ints, taken: Ints, only: Sequence[int] | None) -> Curve:
-        """The curve of a read-out that sees who gave which label, at some budgets (nan at the others).
+    def collected_curve(self, readout: str, budgets: Ints, taken: Ints, only: Sequence[int]) -> Curve:
+        """The curve of a read-out that sees who gave which label, at ``only`` some of the budgets (nan at others).
 
         ``taken`` (replications, budgets, K) are the labels of each task.
         """
-        rows = judged(self.setting.recorded)
         by_order = np.full(taken.shape[:2], np.nan)
-        by_task = np.zeros((len(rows), len(budgets)))
+        by_task = np.zeros((len(self.judged), len(budgets)))
         for rep, each in enumerate(taken):
             drawn = self.setting.drawn(rep)
-            for b, U in enumerate(budgets.tolist()):
-                if only is None or U in only:
-                    right = self.right(readout, drawn, each[b])[rows]
-                    by_order[rep, b] = right.mean()
-                    by_task[:, b] += right / len(taken)
+            for b in np.flatnonzero(np.isin(budgets, only)).tolist():
+                right = self.right(readout, drawn, each[b])
+                by_order[rep, b] = right.mean()
+                by_task[:, b] += right / len(taken)
         return Curve(by_order, by_task)
 
+    def rules_that_count(self, progress: Progress | None) -> list[PlayedRule]:
+        """Policies that count votes, and fixed overlaps last; one that is planned for one budget plays those asked for.
 
-@dataclass(frozen=True, slots=True)
-class Played:
-    """Every policy, the fixed overlaps, and the accuracy that all labels have by each read-out."""
+        Posterior and majority are read off the counts of two answers; all else is read out of the labels collected.
+        """
+        setting, pool, depth = self.counted, self.setting.recorded, self.setting.depth
+        counted = [name for name in COUNTING if pool.labels.answers == 2 and name in self.rules.readouts]
+        collected = set(self.rules.readouts).difference(counted)
+        above = setting.prior.above(setting.threshold, *triangle_counts(depth))
+        tables = [
+            credits(decisions(name, setting.prior, setting.threshold, depth), self.options.ties) for name in counted
+        ]
+        worth = np.array([*tables, np.maximum(above, 1.0 - above)[:, None].repeat(2, axis=1)])
+        keep = max(2, min(MOST_FOLLOWED, self.replications, MOST_CELLS // max(1, len(pool.gold) * len(self.grid))))
+        keep = self.replications if collected.difference({"dawid-skene"}) else keep
+        outcomes, policies = [], self.rules.counting
+        for k, policy in enumerate(policies):
+            budgets, mine = self.asked if policy.planned_ahead else self.grid, part(progress, k, len(policies))
+            rule = for_budgets(setting, policy, budgets[-1])
+            outcomes.append(
+                replay_policy(
+                    setting, rule, budgets, self.replications, worth, keep=keep, engine=self.engine, progress=mine
+                )
+            )
+        outcomes.append(
+            replay_overlaps(setting, self.overlaps, self.replications, worth, keep=keep, engine=self.engine)
+        )
+        return [self._read_out(one, dict(zip(counted, tables, strict=True))) for one in outcomes]
 
-    rules: list[PlayedRule]
-    fixed: PlayedRule
-    ceilings: dict[str, float]
+    def _read_out(self, one: Outcomes, counted: dict[str, Floats]) -> PlayedRule:
+        """The curves of one rule, by what its counts are worth or by who gave which label."""
+        curves, truth = dict[str, Curve](), self.setting.recorded.gold[self.judged]
+        for name in self.rules.readouts:
+            if name in counted:
+                ends = [counted[name][each[:, self.judged].T, truth[:, None]] for each in one.ends]
+                curves[name] = Curve(one.worth[:, :, list(counted).index(name)], np.mean(ends, axis=0))
+            else:
+                slow = name == "dawid-skene"
+                only = self.asked if slow and one.name != FIXED else one.budgets.tolist()
+                taken = labels_at(one.ends[:FITS] if slow else one.ends)
+                curves[name] = self.collected_curve(name, one.budgets, taken, only)
+        expected = {"posterior": one.worth[:, :, -1].mean(axis=0)}
+        return PlayedRule(one.name, one.budgets, one.used.mean(axis=0), curves, expected)
 
+    def rules_that_learn(self, progress: Progress | None) -> list[PlayedRule]:
+        """Policies that learn workers.
 
-def play_rules(play: Play, policies: Sequence[Policy], crowd: Sequence[Policy], progress: Progress | None) -> Played:
-    """Policies that learn workers, policies that count votes, and fixed overlaps.
+        One campaign serves all budgets, if the policy does the same whatever the budget is; or else one each.
+        """
+        how, work = self.options, list[tuple[Policy, list[int]]]()
+        for policy in self.rules.crowd:
+            apart = policy.planned_ahead or how.replay != "task-first"
+            work += [(policy, [U]) for U in self.grid] if apart else [(policy, self.grid)]
 
-    Posterior and majority are read off the counts of two answers; all else is read out of the labels collected.
-    """
-    setting, pool = play.setting, play.setting.recorded
-    steps = len(crowd) + len(policies) + ("dawid-skene" in play.readouts)
-    learners = play_crowd_policies(play, crowd, _share(progress, len(crowd), steps))
-    counted = [name for name in COUNTING if pool.labels.answers == 2 and name in play.readouts]
-    collected = [name for name in play.readouts if name not in counted]
-    every = not {"dawid-skene"}.issuperset(collected)
-    keep = play.replications if every else followed(len(pool.gold), len(play.grid), play.replications)
-    outcomes = [play.replay(policy, keep, part(progress, len(crowd) + k, steps)) for k, policy in enumerate(policies)]
-    outcomes.append(replay_overlaps(play.counted, play.overlaps, play.replications, keep=keep, engine=play.engine))
+        def chunk(first: int, count: int) -> tuple[Any, ...]:
+            found = np.empty(count, dtype=object)
+            for k, (policy, some) in enumerate(work[first : first + count]):
+                found[k] = replay_crowd(
+                    self.setting.recorded, [policy], some, replay=how.replay, turn_away=how.turn_away,
+                    replications=self.replications, seed=self.setting.seed, features=self.features,
+                )  # fmt: skip
+            return (found,)
 
-    def read_out(one: Outcomes) -> PlayedRule:
-        rule, taken = count_votes(setting, one, counted, play.options.ties), one.taken if collected else one.ends
-        curves: dict[str, Curve] = {}
-        for name in play.readouts:
-            slow = name == "dawid-skene"
-            only = play.asked if slow and one.name != FIXED else None
-            some = taken[:FITS] if slow else taken
-            curves[name] = rule.curves.get(name) or play.collected_curve(name, one.budgets, some, only)
-        return replace(rule, curves=curves)
+        parts = run_chunks(self.engine or Engine(), chunk, len(work), progress)[0] if work else ()
+        every = [one for part in parts for one in part]
+        return [self._learnt([one for one in every if one.policy == policy.name]) for policy in self.rules.crowd]
 
-    rules = [read_out(one) for one in outcomes]
-    ceilings = {name: float(play.right(name, *everything(pool))[judged(pool)].mean()) for name in play.readouts}
-    return Played([*learners, *rules[:-1]], rules[-1], ceilings)
-
-
-def _share(progress: Progress | None, done: int, of: int) -> Progress | None:
-    """Progress of the first ``done`` of ``of`` equal pieces, together."""
-    return None if progress is None or done == 0 else lambda fraction: progress(fraction * done / of)
+    def _learnt(self, found: Sequence[CrowdReplayed]) -> PlayedRule:
+        """One policy that learns workers, at all its budgets."""
+        curves = {
+            readout: Curve(
+                np.stack([one.accuracies(readout) for one in found], axis=1),
+                np.stack([one.right[readout][:, self.judged].mean(axis=0) for one in found], axis=1),
+            )
+            for readout in self.rules.readouts
+            if readout in found[0].right
+        }
+        used, expected = (
+            np.array([getattr(one, name).mean() for one in found], dtype=np.float64)
+            for name in ("labels_used", "expected")
+        )
+        return PlayedRule(found[0].policy, np.array([one.budget for one in found]), used, curves, {"workers": expected})
 
 
 #: Labels of one task that the index models in full, and its accuracy; less of both when many labels are in flight.
@@ -380,95 +401,29 @@ def for_budgets(setting: ReplaySetup, policy: Policy, budget: int) -> Policy:
     return Index(replace(table, classes=table.classes * len(setting.kinds)), name=policy.name)
 
 
-def play_crowd_policies(play: Play, policies: Sequence[Policy], progress: Progress | None) -> list[PlayedRule]:
-    """One rule for each policy that learns workers, read out by workers and by majority."""
-    if not policies:
-        return []
-    how, record = play.options, play.setting.recorded
-    # One campaign serves all budgets, if the policy does the same whatever the budget is; or else one each.
-    alone = [policy.planned_ahead or how.replay != "task-first" for policy in policies]
-    work = [
-        (policy, some)
-        for policy, apart in zip(policies, alone, strict=True)
-        for some in ([[U] for U in play.grid] if apart else [play.grid])
-    ]
-
-    def replayed(policy: Policy, some: Sequence[int]) -> list[CrowdReplayed]:
-        return replay_crowd(
-            record, [policy], some, replay=how.replay, turn_away=how.turn_away, replications=play.replications,
-            seed=play.setting.seed, features=play.features,
-        )  # fmt: skip
-
-    found: list[CrowdReplayed] = []
-    with backend(play.engine or Engine()) as where:
-        parallel = Parallel(return_as="generator", **where)
-        for k, one in enumerate(parallel(delayed(replayed)(policy, some) for policy, some in work)):
-            found += one
-            if progress is not None:
-                progress((k + 1) / len(work))
-    rows = judged(play.setting.recorded)
-    return [_rule(one.name, [each for each in found if each.policy == one.name], rows) for one in policies]
-
-
-def check_times(recorded: CrowdRecord) -> None:
-    """Refuse to replay times that are not known."""
-    for what, flag, times in (
-        ("begun", "--assigned-column", recorded.started),
-        ("handed in", "--submitted-column", recorded.submitted),
-    ):
-        if times is None or not np.isfinite(times).all():
-            lacking = 0 if times is None else int(np.count_nonzero(~np.isfinite(times)))
-            missing = counted(lacking, "label lacks", "labels lack") if lacking else "no label has"
-            raise InputError(
-                f"--replay timed needs to know when every label was {what}, and {missing} that time.",
-                f"Name the column with {flag}, or use --replay worker-first.",
-            )
-
-
-def _rule(name: str, found: Sequence[CrowdReplayed], rows: Ints) -> PlayedRule:
-    ordered = sorted(found, key=lambda one: one.budget)
-    curves = {
-        readout: Curve(
-            np.stack([one.accuracies(readout) for one in ordered], axis=1),
-            np.stack([one.right[readout][:, rows].mean(axis=0) for one in ordered], axis=1),
-        )
-        for readout in ordered[0].right
-    }
-    return PlayedRule(
-        name,
-        np.array([one.budget for one in ordered], dtype=np.int64),
-        np.array([one.labels_used.mean() for one in ordered], dtype=np.float64),
-        curves,
-        {"workers": np.array([one.expected.mean() for one in ordered], dtype=np.float64)},
-    )
-
-
 def accuracies(
     played: PlayedRule, readout: str, tasks: int, asked: Sequence[int], rivals: Sequence[PlayedRule | None]
 ) -> list[PolicyAccuracy]:
     """One policy's accuracy by one read-out at each of its budgets, paired with the rivals': index, first policy."""
-    out = []
-    curve = played.curves.get(readout)
-    for b, U in enumerate(played.budgets.tolist() if curve is not None else ()):
-        if curve is None or not curve.known(b):
-            continue
-        index, first = (_difference(played, other, readout, b) for other in rivals)
-        used = float(played.used[b])
-        out.append(
-            PolicyAccuracy(
-                policy=played.name if played.name != FIXED else f"overlap {U}",
-                readout=readout,
-                budget=U,
-                labels_per_task=used / tasks,
-                labels_used=used,
-                accuracy=curve.at(b),
-                minus_index=index,
-                minus_first=first,
-                believed=float(played.believed[readout][b]) if readout in played.believed else None,
-                asked=U in asked,
-            )
+    curve, believed = played.curves.get(readout), played.believed.get(readout)
+    if curve is None:
+        return []
+    return [
+        PolicyAccuracy(
+            policy=played.name if played.name != FIXED else f"overlap {U}",
+            readout=readout,
+            budget=U,
+            labels_per_task=float(played.used[b]) / tasks,
+            labels_used=float(played.used[b]),
+            accuracy=curve.at(b),
+            minus_index=_difference(played, rivals[0], readout, b),
+            minus_first=_difference(played, rivals[1], readout, b),
+            believed=None if believed is None else float(believed[b]),
+            asked=U in asked,
         )
-    return out
+        for b, U in enumerate(played.budgets.tolist())
+        if curve.known(b)
+    ]
 
 
 def _difference(played: PlayedRule, rival: PlayedRule | None, readout: str, b: int) -> Estimate | None:
@@ -486,45 +441,17 @@ def savings(found: Sequence[PlayedRule], fixed: PlayedRule, seed: int) -> list[S
         (one.name, readout): curve
         for one in (*found, fixed)
         for readout, curve in one.curves.items()
-        if all(curve.known(b) for b in range(len(one.budgets)))
+        if not np.isnan(curve.by_order[0]).any()
     }
-    drawn, out = resampled(some, seed), []
-    overlaps = [(b, k) for b, k in enumerate(fixed.budgets.tolist()) if k > 1]
+    drawn, out, rivals = resampled(some, seed), [], [key for key in some if key[0] == fixed.name]
     for one in found:
         for key in [key for key in some if key[0] == one.name]:
-            for b, k in overlaps:
-                for other in [other for name, other in some if name == fixed.name]:
-                    level, levels = float(some[fixed.name, other].mean[b]), drawn[fixed.name, other][:, b]
-                    labels = float(fixed.used[b])
-                    numbers = saving(one.used, some[key].mean, drawn[key], level, levels, labels)
-                    rest: dict[str, object] = dict(numbers)
-                    out.append(Saving(one.name, key[1], k, other, level, labels, **rest))  # type: ignore[arg-type]
+            for b, k in enumerate(fixed.budgets.tolist()):
+                for rival in rivals if k > 1 else ():
+                    level, levels, labels = float(some[rival].mean[b]), drawn[rival][:, b], float(fixed.used[b])
+                    numbers: dict[str, Any] = saving(one.used, some[key].mean, drawn[key], level, levels, labels)
+                    out.append(Saving(*key, k, rival[1], level, labels, **numbers))
     return out
-
-
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """What is played: names in the order asked for, those that count, those that learn workers; how it is read out."""
-
-    names: tuple[str, ...]
-    counting: tuple[Policy, ...]
-    crowd: tuple[Policy, ...]
-    readouts: tuple[str, ...]
-
-    @property
-    def use_prior(self) -> bool:
-        """Whether a policy or a read-out looks at the prior."""
-        return "posterior" in self.readouts or any(policy.uses_prior for policy in self.counting)
-
-    @property
-    def know_workers(self) -> bool:
-        """Whether anything is learnt about workers."""
-        return bool(self.crowd) or self.read_out_workers
-
-    @property
-    def read_out_workers(self) -> bool:
-        """Whether a read-out learns workers, and features if there are any."""
-        return not set(LEARNING).isdisjoint(self.readouts)
 
 
 def backtest(
@@ -554,45 +481,43 @@ def backtest(
     workers.
     """
     begin = perf_counter()
-    how = options or BacktestOptions()
-    recorded = _recorded(labels, gold)
+    how, recorded = options or BacktestOptions(), _recorded(labels, gold)
     rules = _rules(policies, how, recorded)
     known = None if features is None else read_features(features, recorded.tasks)
     _check_features(known, rules, how, recorded)
     if how.replay == "timed":
-        check_times(recorded)
-    count = _count(replications, rules, len(recorded))
+        Schedule.of(recorded, 1)  # refuses labels without times
+    refuse((
+        replications is not None and replications < 2,
+        f"{replications} replication has no interval.",
+        "Give at least two, e.g. --replications 200.",
+    ))  # fmt: skip
+    count = replications or (default_replications(len(recorded)) if rules.know_workers else COUNTING_REPLICATIONS)
     truth = "gold" if (recorded.gold >= 0).any() else "consensus"
-    learnt = _learnt(recorded, rules, how, _two_answers(prior), threshold, seed)
+    learnt = _learnt(recorded, rules, how, prior, threshold, seed)
+    rates = how.arrival_rate, how.completion_rate
     setting, undecided = _judged(
-        ReplaySetup(
-            recorded.subset(learnt.rest), learnt.prior, learnt.threshold, how.arrival_rate, how.completion_rate,
-            how.order, seed,
-        ),
-        truth, rules,
-    )  # fmt: skip
-    pool = setting.recorded
-    asked, grid, overlaps = choose_budgets(setting, labels_per_task, budgets, crowd=bool(rules.crowd))
-    play = Play(setting, how, rules.readouts, asked, grid, overlaps, count, engine, known)
-    played = play_rules(play, rules.counting, rules.crowd, progress)
-    found = sorted(played.rules, key=lambda one: rules.names.index(one.name))
+        ReplaySetup(recorded.subset(learnt.rest), learnt.prior, learnt.threshold, *rates, how.order, seed), truth, rules
+    )
+    pool, crowd = setting.recorded, len(rules.crowd)
+    budgeted = choose_budgets(setting, labels_per_task, budgets, crowd=crowd > 0)
+    play = Play(setting, how, rules, *budgeted, count, engine, known)
+    steps = crowd + len(rules.counting) + ("dawid-skene" in rules.readouts)
+    learners = play.rules_that_learn(None if progress is None else lambda done: progress(done * crowd / steps))
+    *counters, fixed = play.rules_that_count(
+        None if progress is None else lambda done: progress((crowd + done * len(rules.counting)) / steps)
+    )
+    found = sorted([*learners, *counters], key=lambda one: rules.names.index(one.name))
     index = next((one for one in found if one.name == "index"), None)
-    points = [
-        point
-        for name in rules.readouts
-        for one in found
-        for point in accuracies(one, name, len(pool.gold), asked, (index, found[0]))
-    ]
-    fixed = [
-        p
-        for name in rules.readouts
-        for p in accuracies(played.fixed, name, len(pool.gold), list(overlaps), (None, None))
-    ]
-    saved = [
-        one
-        for one in savings(found, played.fixed, seed)
-        if one.readout in rules.readouts and one.overlap_readout in rules.readouts
-    ]
+    points, overlaps = (
+        tuple(
+            point
+            for name in rules.readouts
+            for one in some
+            for point in accuracies(one, name, len(pool.gold), asked, rivals)
+        )
+        for some, asked, rivals in ((found, play.asked, (index, found[0])), ([fixed], play.overlaps, (None, None)))
+    )
     if progress is not None:
         progress(1.0)
     return Backtest(
@@ -605,10 +530,10 @@ def backtest(
         policies=rules.names,
         without_prior=tuple(policy.name for policy in rules.counting if not policy.uses_prior),
         readouts=rules.readouts,
-        points=tuple(points),
-        overlaps=tuple(fixed),
-        ceilings=played.ceilings,
-        savings=tuple(saved),
+        points=points,
+        overlaps=overlaps,
+        ceilings={name: float(play.right(name, *everything(pool)).mean()) for name in rules.readouts},
+        savings=tuple(savings(found, fixed, seed)),
         replications=count,
         seconds=perf_counter() - begin,
         workers=int(np.unique(pool.labels.worker).size) if pool.named else None,
@@ -620,13 +545,6 @@ def backtest(
     )
 
 
-def _two_answers(prior: Prior | tuple[float, float] | None) -> Prior | None:
-    found = None if prior is None else as_prior(prior)
-    if found is not None and found.answers != 2:
-        raise InputError(f"a replay has two answers, and the prior is {found.describe()}.", "Give two weights: (1, 1).")
-    return found
-
-
 def _recorded(labels: Any, gold: Any) -> CrowdRecord:
     """The labels with the truth where it is known."""
     if isinstance(labels, CrowdRecord):
@@ -635,105 +553,116 @@ def _recorded(labels: Any, gold: Any) -> CrowdRecord:
         table = as_label_table(labels)
         truth = gold if gold is None or isinstance(gold, Gold) else read_gold(gold, table)
         recorded = to_recorded(table, truth, any_answers=True)
-    if len(np.unique(recorded.labels.answer)) < 2:
-        raise InputError(
-            "every label is the same answer, so that there is nothing to tell apart.",
-            "Give labels with at least two different answers.",
-        )
+    refuse((
+        len(np.unique(recorded.labels.answer)) < 2,
+        "every label is the same answer, so that there is nothing to tell apart.",
+        "Give labels with at least two different answers.",
+    ))  # fmt: skip
     return recorded
 
 
 def _rules(policies: Sequence[Policy | str] | None, how: BacktestOptions, recorded: CrowdRecord) -> Rules:
     """Policies and read-outs, checked against what is known."""
-    given = policies or how.default_policies(recorded.named, recorded.labels.answers)
-    each_once("policy", [policy for policy in given if isinstance(policy, str)])
-    chosen = [make_policy(policy) for policy in given]
-    crowd = tuple(policy for policy in chosen if isinstance(policy, WorkerPolicy))
-    counting = tuple(policy for policy in chosen if not isinstance(policy, WorkerPolicy))
-    learners = [policy.name for policy in crowd]
-    names = tuple(policy.name for policy in chosen)
-    each_once("policy", list(names))
-    for policy in counting:
-        if policy.solves_again:
-            raise InputError(f"the policy {policy.name} cannot be replayed.", "Use index or lagrangian.")
-    usual = how.default_readouts(bool(crowd), recorded.named, recorded.labels.answers)
-    readouts = tuple(how.readouts or usual)
-    _check_workers(learners, readouts, how, recorded)
-    how.check_crowd(learners or (["the read-out workers"] if "workers" in readouts else []), bool(learners))
-    two = [policy.name for policy in counting if policy.name not in BLIND]
-    if recorded.labels.answers > 2 and (two or "posterior" in readouts or "dawid-skene" in readouts):
-        what = two[0] if two else "the read-out posterior or dawid-skene"
-        raise InputError(
-            f"the labels have {recorded.labels.answers} answers, and {what} knows two.",
-            f"Name the one that counts as 1 with --positive, or use {', '.join((*CROWD, *BLIND))} and the read-outs "
-            "workers and majority.",
-        )
-    if how.replay != "task-first" and counting:
-        raise InputError(
-            f"{counting[0].name} does not look at who is there, so that it cannot be replayed {how.replay}.",
-            f"Use {', '.join(CROWD)}, or --replay task-first.",
-        )
-    if crowd and "posterior" in readouts:
-        raise InputError(
-            f"{crowd[0].name} has no read-out by posterior, which takes workers to be alike.",
-            "Use the read-outs workers and majority.",
-        )
-    return Rules(names, counting, crowd, readouts)
-
-
-def _check_workers(crowd: Sequence[str], readouts: Sequence[str], how: BacktestOptions, recorded: CrowdRecord) -> None:
+    many, timed = recorded.labels.answers, how.replay != "task-first"
+    chosen = tuple(make_policy(policy) for policy in policies or how.default_policies(recorded.named, many))
+    each_once("policy", [policy.name for policy in chosen])
+    rules = Rules(chosen, ())
+    crowd, counting = [policy.name for policy in rules.crowd], [policy.name for policy in rules.counting]
+    readouts = tuple(how.readouts or how.default_readouts(bool(crowd), recorded.named, many))
     if "dawid-skene" in readouts:
         needs_crowdkit()
-    who = [*crowd[:1], *(f"the read-out {name}" for name in (*LEARNING, "dawid-skene") if name in readouts)]
-    if how.replay != "task-first":
-        who.append(f"--replay {how.replay}")
-    if who and not recorded.named:
-        raise InputError(
-            f"{who[0]} needs to know who gave each label, and the labels do not say.",
+    again = [policy.name for policy in rules.counting if policy.solves_again]
+    who = [*crowd, *(f"the read-out {name}" for name in (*LEARNING, "dawid-skene") if name in readouts)]
+    learners = crowd or ["the read-out workers"] * ("workers" in readouts)
+    two = [name for name in counting if name not in BLIND]
+    two += ["the read-out posterior or dawid-skene"] * (not {"posterior", "dawid-skene"}.isdisjoint(readouts))
+    refuse(
+        (again, f"the policy {listed(again[:1])} cannot be replayed.", "Use index or lagrangian."),
+        (
+            (who or timed) and not recorded.named,
+            f"{[*who, f'--replay {how.replay}'][0]} needs to know who gave each label, and the labels do not say.",
             "Name the column of workers with --worker-column.",
-        )
+        ),
+        (
+            timed and not crowd,
+            f"--replay {how.replay} is for policies that learn workers: {', '.join(CROWD)}.",
+            "Add one with --policy, or leave --replay out.",
+        ),
+        *(
+            (
+                wrong and learners,
+                f"{listed(learners[:1])} is not replayed with {what}.",
+                "Leave that out, or this policy.",
+            )
+            for wrong, what in how.not_for_learners
+        ),
+        (
+            many > 2 and two,
+            f"the labels have {many} answers, and {listed(two[:1])} knows two.",
+            f"Name the one that counts as 1 with --positive, or use {', '.join((*CROWD, *BLIND))} and the read-outs "
+            "workers and majority.",
+        ),
+        (
+            timed and counting,
+            f"{listed(counting[:1])} does not look at who is there, so that it cannot be replayed {how.replay}.",
+            f"Use {', '.join(CROWD)}, or --replay task-first.",
+        ),
+        (
+            crowd and "posterior" in readouts,
+            f"{listed(crowd[:1])} has no read-out by posterior, which takes workers to be alike.",
+            "Use the read-outs workers and majority.",
+        ),
+    )
+    return replace(rules, readouts=readouts)
 
 
 def _check_features(features: Features | None, rules: Rules, how: BacktestOptions, recorded: CrowdRecord) -> None:
+    activelab = "activelab" in rules.names
     if features is None:
-        if "crowdlab" in rules.readouts or "activelab" in rules.names:
-            what = "the policy activelab" if "activelab" in rules.names else "the read-out crowdlab"
-            raise InputError(f"{what} learns from features of the tasks.", "Give them with --features.")
-    elif not rules.know_workers:
-        raise InputError(
+        what = "the policy activelab" if activelab else "the read-out crowdlab"
+        wanted = activelab or "crowdlab" in rules.readouts
+        refuse((wanted, f"{what} learns from features of the tasks.", "Give them with --features."))
+        return
+    refuse(
+        (
+            not rules.know_workers,
             f"features are learnt from by {listed(CROWD)} and by the read-outs {listed(LEARNING)}, and none is played.",
             "Add one, or leave --features out.",
-        )
-    elif how.replay != "task-first" and "activelab" in rules.names:
-        raise InputError(f"activelab is not replayed {how.replay}.", "Leave --replay out, or activelab.")
-    elif how.replay == "timed":
-        raise InputError(
-            "--replay timed does not learn from features.", "Leave --features out, or replay worker-first."
-        )
-    elif (features.rows_of(recorded.tasks) < 0).all():
-        raise InputError(f"{features.name} has no item that has labels.", "Give the tasks the names that labels have.")
-
-
-def _count(replications: int | None, rules: Rules, labels: int) -> int:
-    if replications is None:
-        return default_replications(labels) if rules.know_workers else COUNTING_REPLICATIONS
-    if replications < 2:
-        raise InputError(f"{replications} replication has no interval.", "Give at least two, e.g. --replications 200.")
-    return replications
+        ),
+        (
+            how.replay != "task-first" and activelab,
+            f"activelab is not replayed {how.replay}.",
+            "Leave --replay out, or activelab.",
+        ),
+        (
+            how.replay == "timed",
+            "--replay timed does not learn from features.",
+            "Leave --features out, or replay worker-first.",
+        ),
+        (
+            (features.rows_of(recorded.tasks) < 0).all(),
+            f"{features.name} has no item that has labels.",
+            "Give the tasks the names that labels have.",
+        ),
+    )
 
 
 def _learnt(
-    recorded: CrowdRecord, rules: Rules, how: BacktestOptions, prior: Prior | None, threshold: float | None, seed: int
-) -> PilotFit:
+    recorded: CrowdRecord, rules: Rules, how: BacktestOptions, given: Prior | tuple[float, float] | None,
+    threshold: float | None, seed: int,
+) -> PilotFit:  # fmt: skip
     """What rules that count are told beforehand."""
-    if how.pilot is not None and not rules.use_prior and rules.know_workers:
-        raise InputError(
-            "a pilot gives rules that count votes their prior, and none of them is played.",
-            "Leave --pilot-tasks out, or add a policy such as index.",
-        )
+    prior = None if given is None else as_prior(given)
+    if prior is not None:
+        what = f"a replay has two answers, and the prior is {prior.describe()}."
+        refuse((prior.answers != 2, what, "Give two weights: (1, 1)."))
+    refuse((
+        how.pilot is not None and not rules.use_prior and rules.know_workers,
+        "a pilot gives rules that count votes their prior, and none of them is played.",
+        "Leave --pilot-tasks out, or add a policy such as index.",
+    ))  # fmt: skip
     if (rules.know_workers or recorded.labels.answers > 2) and how.pilot is None:
-        known = prior if rules.use_prior else as_prior((1, 1))
-        return from_all_labels(recorded, known, threshold, how.method, seed)
+        return hold_out(recorded, 0, prior if rules.use_prior else as_prior((1, 1)), threshold, how.method, seed)
     return hold_out(recorded, how.pilot or PILOT, prior, threshold, how.method, seed)
 
 
@@ -745,8 +674,9 @@ def _judged(setting: ReplaySetup, truth: str, rules: Rules) -> tuple[ReplaySetup
         said = winners(scores_of(readout, setting, *everything(pool)))
         undecided = int((said < 0).sum())
         pool = replace(pool, gold=said)
-    if not (pool.gold >= 0).any():
-        raise InputError(
-            "no replayed task has a known truth.", "Give gold for more tasks, or hold out fewer, or give no gold."
-        )
+    refuse((
+        not (pool.gold >= 0).any(),
+        "no replayed task has a known truth.",
+        "Give gold for more tasks, or hold out fewer, or give no gold.",
+    ))  # fmt: skip
     return replace(setting, recorded=pool), undecided

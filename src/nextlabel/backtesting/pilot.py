@@ -28,9 +28,9 @@ import numpy as np
 from scipy.stats import binom
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.errors import InputError
+from nextlabel.errors import one_of, refuse
 from nextlabel.model.prior import Prior
-from nextlabel.model.prior_learning import LearntPrior, learn_prior
+from nextlabel.model.prior_learning import learn_prior
 from nextlabel.model.prior_weights import LabelCounts
 from nextlabel.prose import counted
 from nextlabel.simulation.crowd_replay import votes_of
@@ -118,59 +118,33 @@ class PilotFit:
 def hold_out(
     recorded: CrowdRecord, size: int, prior: Prior | None, threshold: float | None, method: str, seed: int
 ) -> PilotFit:
-    """Set ``size`` random tasks aside, of those with gold if there are any; none if the prior is given."""
+    """Set ``size`` random tasks aside, of those with gold if there are any; none if the prior is given.
+
+    With size 0 the prior is that of all labels to be replayed.
+    """
     N = len(recorded.gold)
+    d = 0.5 if threshold is None else threshold
+    refuse((not 0.0 < d < 1.0, f"threshold {d:g} is outside (0, 1).", "Give a number between 0 and 1, e.g. 0.5."))
+    source, best = "not learnt" if threshold is None else "given", 0.5
     if prior is not None:
-        return PilotFit(0, np.arange(N), prior, "given", *_without_gold(threshold))
-    _check_method(method)
+        return PilotFit(0, np.arange(N), prior, "given", d, source)
+    one_of("method", method, WORDS)
     with_gold = bool((recorded.gold >= 0).any())
     able = np.flatnonzero(recorded.gold >= 0) if with_gold else np.arange(N)
-    if not 2 <= size < len(able):
-        there = f"{counted(len(able), 'task')}{' with gold' * with_gold} {'is' if len(able) == 1 else 'are'} there"
-        wanted = f"{counted(size, 'task')} {'is' if size == 1 else 'are'}"
-        raise InputError(
-            f"{wanted} to be held out for the prior, and {there}.",
-            "Give --pilot-tasks N of at least 2 that leaves tasks to replay, or a prior with --prior A,B.",
-        )
-    drawn = np.random.default_rng(seed).permutation(able)[:size]
-    aside = recorded.subset(np.sort(drawn))
-    learnt = _learn(aside, method, seed)
-    d, source, best = *_without_gold(threshold), 0.5
-    if with_gold:
+    there = f"{counted(len(able), 'task')}{' with gold' * with_gold} {'is' if len(able) == 1 else 'are'} there"
+    refuse((
+        size != 0 and not 2 <= size < len(able),
+        f"{counted(size, 'task')} {'is' if size == 1 else 'are'} to be held out for the prior, and {there}.",
+        "Give --pilot-tasks N of at least 2 that leaves tasks to replay, or a prior with --prior A,B.",
+    ))  # fmt: skip
+    drawn = np.sort(np.random.default_rng(seed).permutation(able)[:size])
+    aside = recorded.subset(drawn) if size else recorded
+    learnt = learn_prior(LabelCounts.of_counts(votes_of(aside.labels)), method, seed=seed, draws=0)
+    if with_gold and size:
         choice = choose_threshold(aside)
         best = choice.best
         if threshold is None:
             d, source = choice.threshold, choice.words()
+    favours = "" if size else " from all labels, which favours the rules that use it"
     rest = np.setdiff1d(np.arange(N), drawn)
-    return PilotFit(size, rest, learnt.prior, f"learnt {WORDS[method]}", d, source, learnt.note, best)
-
-
-def from_all_labels(
-    recorded: CrowdRecord, prior: Prior | None, threshold: float | None, method: str, seed: int
-) -> PilotFit:
-    """No task is set aside: the prior is given, or that of all labels to be replayed."""
-    everything = np.arange(len(recorded.gold))
-    if prior is not None:
-        return PilotFit(0, everything, prior, "given", *_without_gold(threshold))
-    _check_method(method)
-    learnt = _learn(recorded, method, seed)
-    source = f"learnt {WORDS[method]} from all labels, which favours the rules that use it"
-    return PilotFit(0, everything, learnt.prior, source, *_without_gold(threshold), learnt.note)
-
-
-def _learn(recorded: CrowdRecord, method: str, seed: int) -> LearntPrior:
-    return learn_prior(LabelCounts.of_counts(votes_of(recorded.labels)), method, seed=seed, draws=0)
-
-
-def _without_gold(threshold: float | None) -> tuple[float, str]:
-    """The threshold, and where it is from, where no gold of a pilot speaks."""
-    if threshold is None:
-        return 0.5, "not learnt"
-    if not 0.0 < threshold < 1.0:
-        raise InputError(f"threshold {threshold:g} is outside (0, 1).", "Give a number between 0 and 1, e.g. 0.5.")
-    return threshold, "given"
-
-
-def _check_method(method: str) -> None:
-    if method not in WORDS:
-        raise InputError(f"method {method!r} is not known.", f"Use one of {', '.join(WORDS)}.")
+    return PilotFit(size, rest, learnt.prior, f"learnt {WORDS[method]}{favours}", d, source, learnt.note, best)

@@ -56,8 +56,7 @@ from nextlabel.campaign.transitions import LABELLED, LEASED, after
 from nextlabel.crowd.audit import Audit, audited_accuracy
 from nextlabel.errors import ClockError, ConflictError, InputError, NotFoundError, TablesPendingError
 from nextlabel.policies.allocation import Allocator, Outlook, Refusal, starting_place
-from nextlabel.policies.by_score import ScoreAllocator
-from nextlabel.policies.by_table import TableAllocator
+from nextlabel.policies.ordered import OrderedPool
 from nextlabel.prose import counted, is_text
 
 #: Leases that one command expires at most.
@@ -348,14 +347,15 @@ class Commands:
             if model.is_due(row):
                 model = self.refit(wait=model.version == 0)
             return model.crowd, {"model": model.version}
-        if isinstance(state.pool, ScoreAllocator):
+        assert isinstance(state.pool, OrderedPool)
+        if state.pool.scores is not None:
             return state.pool, {}
-        assert isinstance(state.pool, TableAllocator)
         rho = wanted_rho(row)
         if rho != row.rho and self.tables.has(row.config, state.classes, load_of(row, self.now, rho)):
             rates = {"arrival_rate": arrival_rate(row), "completion_rate": completion_rate(row)}
             self.record("tuned", {"rho": rho, **rates})
-        state.pool.tables = tables = self.tables.ready(row.config, state.classes, load_of(row, self.now))
+        tables = self.tables.ready(row.config, state.classes, load_of(row, self.now))
+        state.pool.choose_group = tables.choose
         return state.pool, {"rho": tables.load.rho} if tables.load.tasks == 0 else tables.load._asdict()
 
     # Writing events

@@ -35,7 +35,7 @@ from nextlabel.campaign.new_tasks import pair_of
 from nextlabel.campaign.records import deleted_campaign
 from nextlabel.campaign.rows import CampaignRow, WorkerRow, erased_number, lease_number
 from nextlabel.campaign.settings import ALL, CampaignSettings, columns_of
-from nextlabel.crowd.answers import Z95, Answer, Choice, Number, Pair, Rating
+from nextlabel.crowd.answers import Z95, Answer, Choice
 from nextlabel.crowd.audit import exact_interval
 from nextlabel.crowd.controls import Contradiction, contradiction, held_out
 from nextlabel.crowd.expected import DRAWS, ExpectedAccuracy, expected_accuracy, usual_share
@@ -44,7 +44,7 @@ from nextlabel.crowd.learner import expected_jointly, learn_jointly
 from nextlabel.crowd.numbers import NumberFit
 from nextlabel.crowd.pairs import LearntPairs
 from nextlabel.crowd.prior import CrowdPrior
-from nextlabel.crowd.questions import RIGHT, Form
+from nextlabel.crowd.questions import RIGHT
 from nextlabel.errors import InputError
 from nextlabel.files.features import Features, read_features
 from nextlabel.files.tables import NamedColumns
@@ -52,8 +52,8 @@ from nextlabel.model.beta import Beta
 from nextlabel.model.dirichlet import Dirichlet
 from nextlabel.model.fact import Fact, OneCoin
 from nextlabel.model.prior import Prior
-from nextlabel.policies.crowd.allocator import LEAST, TRIAL_LABELS, GrowingCrowd
-from nextlabel.policies.crowd.forms import FormCrowd
+from nextlabel.policies.crowd.allocator import LEAST, TRIAL_LABELS
+from nextlabel.policies.crowd.forms import FormCrowd, new_crowd
 from nextlabel.policies.crowd.valued import NumberCrowd, PairCrowd, RatingCrowd, ValuedCrowd, numbers_of
 from nextlabel.version import __version__
 
@@ -175,7 +175,11 @@ class CrowdModel:
 
     def __init__(self, config: CampaignSettings) -> None:
         self.kind = config.answer_type
-        self.crowd = self._first_crowd(config)
+        self.crowd = new_crowd(
+            self.kind, config.seed, start_of(config.default_prior), config.policy,
+            None if self.kind.noun else workers_of(config), top=config.top,
+            right=RIGHT if config.accuracy is None else min(config.accuracy, MOST_ACCURATE),
+        )  # fmt: skip
         self._usual = np.log(start_of(config.default_prior))
         self.seq = self.version = 0
         #: A refit of others that this model does not have yet, and one that is under way.
@@ -203,11 +207,6 @@ class CrowdModel:
         self.learner: dict[str, Any] | None = None
         self._word: tuple[Floats, Floats] | None = None
         self._features: list[Features] = []  # read so far, shared with the shadow
-
-    def _first_crowd(self, config: CampaignSettings) -> GrowingCrowd:
-        usual = start_of(config.default_prior), config.policy, config.seed, workers_of(config)
-        kind = config.answer_type
-        return RatingCrowd(kind, *usual) if isinstance(kind, Rating) else GrowingCrowd(*usual)
 
     # Following the log ------------------------------------------------------------------------------------------
 
@@ -673,15 +672,6 @@ class ValuedModel(CrowdModel):
     """The same of a campaign for numbers, pairs or several labels: its crowd chooses by what a label is worth."""
 
     crowd: ValuedCrowd
-
-    def _first_crowd(self, config: CampaignSettings) -> GrowingCrowd:
-        kind = config.answer_type
-        if isinstance(kind, Number):
-            return NumberCrowd(kind, config.seed)
-        if isinstance(kind, Pair):
-            return PairCrowd(kind, config.seed, config.top)
-        assert isinstance(kind, Form)
-        return FormCrowd(kind, config.seed, RIGHT if config.accuracy is None else min(config.accuracy, MOST_ACCURATE))
 
     def _learn(self, log: CampaignState, data: dict[str, Any]) -> None:
         if isinstance(self.crowd, PairCrowd):

@@ -1,4 +1,4 @@
-"""Scores of ranked tasks, those of campaigns with many priors (``policies.by_score``).
+"""Scores of ranked tasks, those of campaigns with many priors (``policies.ordered``).
 
 The index is here that of the settled table without delay, which depends on neither the labels left nor the rates
 (``simulation.ranked_tasks``), so that a label changes the score of one task only. Scores order the candidates of an
@@ -30,8 +30,8 @@ from nextlabel.model.simplex import simplex
 from nextlabel.model.tasks import ScoreClasses, TaskState, prior_of_score, stack_classes
 from nextlabel.policies.auto import Auto
 from nextlabel.policies.base import ClassView, StaticPolicy
-from nextlabel.policies.by_score import Scores
 from nextlabel.policies.index import Index
+from nextlabel.policies.ordered import Scores
 from nextlabel.policies.registry import make_policy
 from nextlabel.policies.rollout_arrays import AHEAD, FEW_CLASSES
 from nextlabel.solve.grouping import make_score_grid, same_strength

@@ -49,8 +49,7 @@ from nextlabel.errors import ConflictError, NotFoundError
 from nextlabel.model.prior import Prior
 from nextlabel.model.tables import prior_from
 from nextlabel.policies.allocation import Columns, Group, TaskPool
-from nextlabel.policies.by_score import ScoreAllocator
-from nextlabel.policies.by_table import TableAllocator
+from nextlabel.policies.ordered import OrderedPool
 
 STATUSES: Final[tuple[LeaseStatus, ...]] = (LEASED, LABELLED, EXPIRED, RELEASED, LATE)
 _CODE: Final = {status: code for code, status in enumerate(STATUSES)}
@@ -491,9 +490,8 @@ class CampaignState:
         size = config.answers, config.most_labels
         if config.knows_workers:
             return TaskPool(*size)
-        if self.row.rules.ranked:
-            return ScoreAllocator(*size, scores_for(config, self.classes), config.label_cost)
-        return TableAllocator(*size, config.seed)
+        scores = scores_for(config, self.classes) if self.row.rules.ranked else None
+        return OrderedPool(*size, config.seed, scores, config.label_cost)
 
     # What events change -----------------------------------------------------------------------------------------
 

@@ -171,8 +171,8 @@ def _plan_guarantee(
     with working("Planning"):
         from nextlabel.crowd.guarantee import checked_share
         from nextlabel.files.labels import read_gold, read_labels, read_results
-        from nextlabel.planning.expert import cost_figure, cost_table, plan_guarantee, share_table
-        from nextlabel.reporting.report import Report, Table
+        from nextlabel.planning.expert import cost_figure, guarantee_tables, plan_guarantee
+        from nextlabel.reporting.report import Report
 
         checked_share("at_most_wrong", at_most_wrong)
         checked_share("sure", sure)
@@ -185,11 +185,9 @@ def _plan_guarantee(
             label_cost=float(flags.label_cost or 1.0), items=items, replications=replications or 20, seed=seed,
         )  # fmt: skip
     read = say_read(table.report, truth)
-    header, rows = cost_table(made)
     title = f"Ways to at most {float(at_most_wrong):.1%} wrong labels of {made.items:,}"
-    by_share = Table("By the share of wrong labels", *share_table(made), "Every share has a draw of its own.")
     return Report(
-        title=title, tables=[Table(title, header, rows), by_share],
+        title=title, tables=guarantee_tables(made, title),
         figures=[(lambda: cost_figure(made), "The cost of each way against the share of wrong labels allowed.")],
         files=lambda: {"plan.png": cost_figure(made)}, sentences=made.sentences(), heading=title,
         lead=made.sentences()[0], fields=made.as_dict() | {"read": read},

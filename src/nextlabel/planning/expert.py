@@ -21,8 +21,8 @@ replication and m, about 5 ns per label and sweep.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -41,10 +41,12 @@ from nextlabel.crowd.guarantee import (
     first_too_many,
     recalibrated,
 )
-from nextlabel.errors import InputError
+from nextlabel.errors import refuse
 from nextlabel.files.columns import cell_text, folded
 from nextlabel.files.labels import Gold, LabelTable, ResultTable
 from nextlabel.prose import counted
+from nextlabel.reporting.report import Table
+from nextlabel.reporting.style import drawing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -101,11 +103,8 @@ class GuaranteePlan:
                 f"For {promise}, experts alone are cheapest: about {alone.cost:,.0f}. Labels of this crowd do not pay."
             ]
         else:
-            does = (
-                f"buy {counted(best.labels_each, 'label')} for each item"
-                if best.labels_each
-                else "keep the model's labels"
-            )
+            buy = f"buy {counted(best.labels_each, 'label')} for each item"
+            does = buy if best.labels_each else "keep the model's labels"
             out = [
                 f"For {promise}, {does} and have the expert answer "
                 f"about {best.expert_share:.0%} of the items, {best.audits:,} of them drawn first: about "
@@ -122,7 +121,7 @@ class GuaranteePlan:
 
     def as_dict(self) -> dict[str, Any]:
         """The plan as ``--json`` prints it."""
-        rows = [{name: getattr(way, name) for name in Way.__slots__} for way in self.ways]
+        rows = [asdict(way) for way in self.ways]
         return {
             "items": self.items, "at_most_wrong": float(self.at_most_wrong), "sure": float(self.sure),
             "label_cost": self.label_cost, "expert_cost": self.expert_cost, "judged_by_gold": self.judged_by_gold,
@@ -151,8 +150,8 @@ def plan_guarantee(
     labels = crowd_labels(pilot)
     truth = np.full(labels.tasks, -1, dtype=np.int64) if gold is None else gold.label
     n = labels.tasks if items is None else items
-    if expert_cost <= 0 or label_cost <= 0:
-        raise InputError("a label and an expert's answer must cost something.", "Give prices above 0.")
+    free = min(expert_cost, label_cost) <= 0
+    refuse((free, "a label and an expert's answer must cost something.", "Give prices above 0."))
 
     def way_of(name: str, m: int, walks: Callable[[np.random.Generator], list[LabelWalk]]) -> Way:
         rng = np.random.default_rng((seed, m))
@@ -290,35 +289,25 @@ def expert_shares(
     return share, missed, K
 
 
-def cost_table(plan: GuaranteePlan) -> tuple[Sequence[str], list[Sequence[str]]]:
-    """Header and rows of the ways, for reports."""
-    header = ("labels for each item", "audits", "expert answers", "cost", "90% range")
-    rows: list[Sequence[str]] = [
-        (
-            way.name,
-            f"{way.audits:,}",
-            f"{way.expert_share:.1%}",
-            f"{way.cost:,.0f}",
-            f"{way.low:,.0f} to {way.high:,.0f}",
-        )
-        for way in plan.ways
+def guarantee_tables(plan: GuaranteePlan, title: str) -> list[Table]:
+    """The ways with their costs, and the cheapest way at each share of wrong labels."""
+    ways = {
+        "labels for each item": "{name}", "audits": "{audits:,}", "expert answers": "{expert_share:.1%}",
+        "cost": "{cost:,.0f}", "90% range": "{low:,.0f} to {high:,.0f}",
+    }  # fmt: skip
+    shares = {"wrong labels allowed": "{share:.0%}", "cheapest: labels for each item": "{name}", "cost": "{cost:,.0f}"}
+    best = []
+    for k, share in enumerate(map(float, SHARES)):
+        cost, _, name = min((way.by_share[k], way.labels_each, way.name) for way in plan.ways)
+        best.append({"share": share, "name": name, "cost": cost})
+    return [
+        Table.of(title, ways, [asdict(way) for way in plan.ways]),
+        Table.of("By the share of wrong labels", shares, best, "Every share has a draw of its own."),
     ]
-    return header, rows
-
-
-def share_table(plan: GuaranteePlan) -> tuple[Sequence[str], list[Sequence[str]]]:
-    """Header and rows of the cheapest way at each share of wrong labels."""
-    best = [min((way.by_share[k], way.labels_each, way.name) for way in plan.ways) for k in range(len(SHARES))]
-    rows: list[Sequence[str]] = [
-        (f"{float(share):.0%}", name, f"{cost:,.0f}") for share, (cost, _, name) in zip(SHARES, best, strict=True)
-    ]
-    return ("wrong labels allowed", "cheapest: labels for each item", "cost"), rows
 
 
 def cost_figure(plan: GuaranteePlan) -> Figure:
     """The cost of each way against the share of wrong labels that is allowed."""
-    from nextlabel.reporting.style import drawing
-
     with drawing(figsize=(7.0, 4.2)) as (figure, axes):
         for way in plan.ways:
             axes.plot([100 * float(share) for share in SHARES], way.by_share, marker=".", label=way.name)

@@ -57,23 +57,42 @@ class Pilot:
     def sentences(self) -> list[str]:
         """The prior with its standard errors; what was met while reading is in ``report``."""
         errors = ", ".join(f"{name} ± {error:.2g}" for name, error in self.learnt.standard_errors.items())
-        out = [
-            f"Prior learnt from {self.report.labels:,} labels of {self.report.tasks:,} tasks in "
-            f"{self.report.table.name}: "
-            f"{self.learnt.prior.describe()}" + (f" ({errors})." if errors else ".")
-        ]
-        if self.learnt.note:
-            out.append(self.learnt.note)
-        return out
+        prior = self.learnt.prior.describe() + (f" ({errors})" if errors else "")
+        read = f"{self.report.labels:,} labels of {self.report.tasks:,} tasks in {self.report.table.name}"
+        return [f"Prior learnt from {read}: {prior}.", *([self.learnt.note] if self.learnt.note else [])]
 
     def warnings(self, target: float | None = None) -> list[str]:
         """What must be known before the first number is believed: how far labels lead, and a prior that fits poorly."""
-        if self.ceiling is not None:
-            return [self._ceiling(self.ceiling, target), *self._fit()]
+        p, one, fit = self.learnt.p_value, self.ceiling, list[str]()
+        if p is not None and p < POOR:
+            chance = "at most 0.001" if p <= 0.001 else f"{p:.3f}"
+            other = (
+                "a mixture may do better: --method mixture, or the line that nextlabel prior prints."
+                if self.learnt.method != "mixture"
+                else "nextlabel prior shows where."
+            )
+            fit = [
+                f"The prior {self.learnt.prior.describe()} fits the pilot poorly (p = {chance}), so every number below "
+                f"may be off by more than its interval; {other}"
+            ]
+        if one is None:
+            return [
+                *fit,
+                "Below, a task is right if its answer is what this crowd would say if it were asked without end. The "
+                "truth about 50 tasks of the pilot (--gold FILE) says how often that is true, and so how far labels "
+                "lead.",
+            ]
+        reach = "" if target is None else (
+            f" {target:g} is out of reach." if target >= one.high
+            else f" For {target:g}, {self.goal(target):.1%} of the answers must be what the crowd would say."
+            if target < one.share else f" Whether {target:g} can be reached is open."
+        )  # fmt: skip
         return [
-            *self._fit(),
-            "Below, a task is right if its answer is what this crowd would say if it were asked without end. The truth "
-            "about 50 tasks of the pilot (--gold FILE) says how often that is true, and so how far labels lead.",
+            f"However many labels are bought, counting them gets at most about {one.share:.1%} of the tasks right "
+            f"({one.low:.1%} to {one.high:.1%}, by the gold of {one.judged:,}): that often, what the crowd would say "
+            f"is the truth.{reach} The pilot's labels get {one.counted:.1%} right, where the prior expects "
+            f"{one.expected:.1%}. Below, a task is right if its answer is what the crowd would say.",
+            *fit,
         ]
 
     def goal(self, target: float) -> float:
@@ -82,34 +101,6 @@ class Pilot:
             return target
         by_chance = (1 - self.ceiling.share) / (self.learnt.prior.answers - 1)
         return round((target - by_chance) / max(self.ceiling.share - by_chance, 1e-9), 4)
-
-    def _ceiling(self, one: Ceiling, target: float | None) -> str:
-        reach = "" if target is None else (
-            f" {target:g} is out of reach." if target >= one.high
-            else f" For {target:g}, {self.goal(target):.1%} of the answers must be what the crowd would say."
-            if target < one.share else f" Whether {target:g} can be reached is open."
-        )  # fmt: skip
-        return (
-            f"However many labels are bought, counting them gets at most about {one.share:.1%} of the tasks right "
-            f"({one.low:.1%} to {one.high:.1%}, by the gold of {one.judged:,}): that often, what the crowd would say "
-            f"is the truth.{reach} The pilot's labels get {one.counted:.1%} right, where the prior expects "
-            f"{one.expected:.1%}. Below, a task is right if its answer is what the crowd would say."
-        )
-
-    def _fit(self) -> list[str]:
-        p = self.learnt.p_value
-        if p is None or p >= POOR:
-            return []
-        chance = "at most 0.001" if p <= 0.001 else f"{p:.3f}"
-        other = (
-            "a mixture may do better: --method mixture, or the line that nextlabel prior prints."
-            if self.learnt.method != "mixture"
-            else "nextlabel prior shows where."
-        )
-        return [
-            f"The prior {self.learnt.prior.describe()} fits the pilot poorly (p = {chance}), so every number below may "
-            f"be off by more than its interval; {other}"
-        ]
 
 
 def read_pilot(
@@ -161,11 +152,12 @@ def budget_range(problem: Problem, learnt: LearntPrior, target: float, seed: int
     rng = np.random.default_rng(seed)
     found: list[float] = []
     for _ in range(DRAWS):
-        alpha, beta = (
+        drawn = [
             float(x * np.exp(rng.normal() * errors[name] / x))
             for name, x in (("alpha", prior.alpha), ("beta", prior.beta))
-        )
-        needed = bound_curve(enough.with_prior(Beta(alpha, beta))).budget_for(target)
+        ]
+        needed = bound_curve(enough.with_prior(Beta(*drawn))).budget_for(target)
         found.append(np.inf if needed is None else needed)
-    low, high = np.quantile(found, [0.025, 0.975], method="nearest")
-    return (None if np.isinf(low) else int(low)), (None if np.isinf(high) else int(high))
+    ends = np.quantile(found, [0.025, 0.975], method="nearest")
+    low, high = (None if np.isinf(end) else int(end) for end in ends)
+    return low, high

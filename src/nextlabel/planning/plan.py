@@ -43,7 +43,7 @@ from time import perf_counter
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.errors import InputError
+from nextlabel.errors import refuse
 from nextlabel.model.problem import Problem
 from nextlabel.model.tasks import LARGEST, fresh_groups, whole
 from nextlabel.planning.report import ALIKE, OF_TYPES, Money, Plan, needed_labels
@@ -251,20 +251,25 @@ def plan(
     """
     begin = perf_counter()
     _check(problem, policy, most, label_cost, turn_away, target)
-    rule, count, money = _policy(problem, policy), replications, None
-    if count is None:
-        seen, least, many = REPLICATIONS[rule]
-        count = int(np.clip(seen // problem.tasks, least, many))
-    bounds: PlanBounds | CrowdBounds
+    rule, money = policy or ("auto" if problem.finite else "index"), None
+    if problem.workers or len(problem.classes) > FEW_CLASSES:  # with more kinds of tasks auto is the index
+        rule = "crowd" if problem.workers else "index"
+    seen, least, many = REPLICATIONS[rule]
+    count = int(np.clip(seen // problem.tasks, least, many)) if replications is None else replications
     first, second = part(progress, 0, 2), part(progress, 1, 2)
+    bounds: PlanBounds | CrowdBounds
     if problem.workers:
         bounds = CrowdBounds.solve(problem, most, first)
-        needed_by_any = _least_for(problem, bounds, target)
-        curve, price = bounds.simulated(turn_away, count, seed, engine, second), bounds.prices
     else:
         bounds = plan_bounds(with_ample_budget(problem) if most is None else problem.with_budget(most), first)
-        needed_by_any = _least_for(problem, bounds, target)
-        top = _first_top(problem, target, needed_by_any) if most is None else most
+    needed_by_any = _least_for(problem, bounds, target)
+    if isinstance(bounds, CrowdBounds):
+        curve, price = bounds.simulated(turn_away, count, seed, engine, second), bounds.prices
+    else:
+        top = SHOWN_LABELS_A_TASK * problem.tasks
+        if target is not None and needed_by_any is not None:
+            top = int(1.25 * needed_by_any) + problem.tasks // 2 + 1
+        top = max(min(top, useful_budget(problem)), POINTS) if most is None else most
         curve = simulated_curve(rule, problem, top, count, seed, engine, second)
         for _ in range(EXTENSIONS if most is None and needed_by_any is not None else 0):
             further = min(int(1.5 * top), useful_budget(problem))
@@ -280,6 +285,7 @@ def plan(
         money = where_to_stop(problem, replace(curve, mean=reached), label_cost, value, at_cost)
     if progress is not None:
         progress(1.0)
+    low, needed, high = needed_labels(curve.budgets, curve.mean, reached, curve.half_width, target, needed_by_any)
     solved = bounds.solved if isinstance(bounds, CrowdBounds) else []
     overlaps = () if solved else OVERLAPS
     return Plan(
@@ -292,7 +298,11 @@ def plan(
         labels_used=curve.labels_used,
         overlaps=overlaps,
         overlap=overlap_values(problem, np.array(overlaps)) if overlaps else np.zeros(0),
-        **needed_labels(curve.budgets, (curve.mean, reached), curve.half_width, target, needed_by_any)._asdict(),
+        target=target,
+        needed=needed,
+        needed_low=low,
+        needed_high=high,
+        needed_by_any=needed_by_any,
         money=money,
         replications=count,
         seed=seed,
@@ -306,33 +316,22 @@ def plan(
     )
 
 
-def _policy(problem: Problem, asked: str | None) -> str:
-    """The policy to simulate; with more kinds of tasks than tables can hold ``auto`` is the index."""
-    if problem.workers:
-        return "crowd"
-    if len(problem.classes) > FEW_CLASSES:
-        return "index"
-    return asked or ("auto" if problem.finite else "index")
-
-
 def with_ample_budget(problem: Problem) -> Problem:
     """The problem with more labels than a plan buys."""
     return problem.with_budget(min(PROVED_LABELS_A_TASK * problem.tasks, LARGEST))
 
 
-def check_target(problem: Problem, target: float) -> None:
-    """Refuse a target that no label is needed for, or that even the truth would not reach."""
-    _between(problem, target, float(overlap_values(problem, np.array([0]))[0]), ceiling_value(problem))
-
-
-def _between(problem: Problem, target: float, root: float, ceiling: float) -> None:
-    if not root < target < ceiling:
-        raise InputError(
-            f"target {target:g} is not between {root:.4g}, what no label at all gives, and {ceiling:.4g}.",
-            "Give the share of tasks to get right, e.g. --target 0.9."
-            if problem.is_accuracy
-            else "Give a value per task between the two.",
-        )
+def check_target(problem: Problem, target: float, root: float | None = None) -> None:
+    """Refuse a target that no label is needed for (``root`` is what that gives), or that the truth would not reach."""
+    low = float(overlap_values(problem, np.array([0]))[0]) if root is None else root
+    ceiling = 1.0 if problem.workers else ceiling_value(problem)
+    refuse((
+        not low < target < ceiling,
+        f"target {target:g} is not between {low:.4g}, what no label at all gives, and {ceiling:.4g}.",
+        "Give the share of tasks to get right, e.g. --target 0.9."
+        if problem.is_accuracy
+        else "Give a value per task between the two.",
+    ))  # fmt: skip
 
 
 def _least_for(problem: Problem, bounds: PlanBounds | CrowdBounds, target: float | None) -> int | None:
@@ -340,7 +339,7 @@ def _least_for(problem: Problem, bounds: PlanBounds | CrowdBounds, target: float
     if target is None:
         return None
     if problem.workers and problem.is_accuracy:
-        _between(problem, target, float(bounds.value(np.zeros(1))[0]), 1.0)
+        check_target(problem, target, float(bounds.value(np.zeros(1))[0]))
     return bounds.budget_for(target)
 
 
@@ -349,37 +348,37 @@ def _check(
     target: float | None,
 ) -> None:  # fmt: skip
     if problem.workers:
-        if policy not in (None, "crowd"):
-            raise InputError(
-                f"with workers who differ a plan simulates the policy crowd, and not {policy!r}.", "Leave it out."
-            )
-        if label_cost is not None:
-            raise InputError(
+        refuse(
+            (
+                policy not in (None, "crowd"),
+                f"with workers who differ a plan simulates the policy crowd, and not {policy!r}.",
+                "Leave it out.",
+            ),
+            (
+                label_cost is not None,
                 "with workers who differ a label's cost belongs to the type of worker.",
                 "Write cost = 0.05 in [[workers]]; the plan's values are then net of it.",
-            )
+            ),
+        )
         return
-    if turn_away:
-        raise InputError(
+    refuse(
+        (
+            turn_away,
             "turning away is for problems with workers who differ, and this one has none.",
             "Add [[workers]] to the problem file, or leave --turn-away out.",
-        )
-    if most is not None:
-        whole("budget", most, 1, "Give at least one label, e.g. --budget 1200.")
-    if problem.label_cost > 0:
-        raise InputError(
+        ),
+        (
+            problem.label_cost > 0,
             "a plan takes the cost of a label as an argument of its own.",
             "Give label_cost to the plan, not to the problem.",
-        )
+        ),
+        (
+            policy not in (None, "index", "auto"),
+            f"a plan does not know the policy {policy!r}.",
+            "Use index or auto.",
+        ),
+    )
+    if most is not None:
+        whole("budget", most, 1, "Give at least one label, e.g. --budget 1200.")
     if target is not None:
         check_target(problem, target)
-    if policy not in (None, "index", "auto"):
-        raise InputError(f"a plan does not know the policy {policy!r}.", "Use index or auto.")
-
-
-def _first_top(problem: Problem, target: float | None, needed_by_any: int | None) -> int:
-    K = problem.tasks
-    top = SHOWN_LABELS_A_TASK * K
-    if target is not None and needed_by_any is not None:
-        top = int(1.25 * needed_by_any) + K // 2 + 1
-    return max(min(top, useful_budget(problem)), POINTS)

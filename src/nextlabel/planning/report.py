@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from nextlabel.model.tables import answers_text
 from nextlabel.model.tasks import TaskClass, patterns
 from nextlabel.money import Price
 from nextlabel.reporting.artifacts import Row
-from nextlabel.reporting.report import Report, Table, read_sentences
+from nextlabel.reporting.report import Cells, Report, Table, read_sentences
 from nextlabel.reporting.style import BLUE, GREY, INK, RED, drawing, panel
 
 if TYPE_CHECKING:
@@ -50,16 +50,6 @@ class Money:
     stopping_half_width: float
     #: If workers are alike, no policy with a budget up to the curve's last nets more.
     most_net: float
-
-
-class LabelsNeeded(NamedTuple):
-    """Labels that the ``target`` takes: with the policy, at the ends of its interval, and with any policy, at least."""
-
-    target: float | None = None
-    needed: int | None = None
-    needed_low: int | None = None
-    needed_high: int | None = None
-    needed_by_any: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,24 +130,15 @@ def crossing(budgets: Ints, values: Floats, target: float) -> int | None:
 
 
 def needed_labels(
-    budgets: Ints,
-    values: tuple[Floats, Floats],
-    half_width: Floats,
-    target: float | None,
-    needed_by_any: int | None,
-) -> LabelsNeeded:
-    """Where the curve reaches the target, between the ends of its interval; what is proved narrows it.
+    budgets: Ints, simulated: Floats, shown: Floats, half_width: Floats, target: float | None, least: int | None
+) -> list[int | None]:
+    """Where the curve reaches the target at the upper end of its interval, as shown, and at the lower end.
 
-    ``values`` are the simulated ones, and those that are shown, which are not above the bound.
+    What is shown is not above the bound; the ``least`` that is proved narrows the interval.
     """
-    if target is None:
-        return LabelsNeeded()
-    simulated, shown = values
-    found = [crossing(budgets, ends, target) for ends in (simulated + half_width, shown, shown - half_width)]
-    if needed_by_any is not None:
-        found = [None if x is None else max(x, needed_by_any) for x in found]
-    low, needed, high = found
-    return LabelsNeeded(target, needed, low, high, needed_by_any)
+    ends = (simulated + half_width, shown, shown - half_width)
+    found = [None if target is None else crossing(budgets, values, target) for values in ends]
+    return [None if x is None else max(x, least or 0) for x in found]
 
 
 #: The price is told as what so many labels buy.
@@ -211,8 +192,8 @@ def plan_report(
     """The report of a plan whose curve has this ``title``; ``learnt`` says where the prior is from."""
     return Report(
         title=f"Plan for {plan.problem.tasks:,} tasks, up to {plan.budgets[-1]:,} labels",
-        tables=[curve_table(plan, title, price), *_overlap_tables(plan), *_supply_tables(plan)],
-        sentences=[*sentences(plan), *_costs(plan, price)],
+        tables=_tables(plan, title, price),
+        sentences=sentences(plan, price),
         heading="Labelling plan",
         lead=f"{plan.problem.tasks:,} tasks. What each budget buys, and where to stop.",
         facts=_facts(plan),
@@ -232,20 +213,8 @@ def plan_report(
     )  # fmt: skip
 
 
-def _costs(plan: Plan, price: Price) -> list[str]:
-    """What the target and the largest budget cost."""
-    if not price.pay:
-        return []
-    costs = [f"{U:,} labels cost {price.of(U)}" for U in (plan.needed, int(plan.budgets[-1])) if U is not None]
-    return [
-        f"At {price.describe()} a label {' and '.join(costs)}. Answers to control questions are paid beside them, "
-        "unless the campaign has gold_in_budget."
-    ]
-
-
 def plan_fields(plan: Plan) -> Row:
     """The numbers of a plan."""
-    money = plan.money
     return {
         "policy": plan.policy,
         "assumes": plan.assumes or f"{plan.model.capitalize()}.",
@@ -259,7 +228,7 @@ def plan_fields(plan: Plan) -> Row:
         "overlap": overlap_rows(plan),
         "workers": supply_rows(plan),
         "budgets_above_bound": plan.above_bound,
-        "money": None if money is None else {name: getattr(money, name) for name in money.__slots__},
+        "money": None if plan.money is None else asdict(plan.money),
         "replications": plan.replications,
         "simulated_one_in": plan.sample,
         "seed": plan.seed,
@@ -267,40 +236,48 @@ def plan_fields(plan: Plan) -> Row:
     }
 
 
-def curve_table(plan: Plan, title: str, price: Price = FREE) -> Table:
-    """The curve; outside a page at about a dozen budgets."""
-    rows = [
-        [
-            f"{row['budget']:,}", *([price.of(row["budget"])] if price.pay else []),
-            f"{row['labels_per_task']:.2f}", f"{row[plan.policy]:.4f} ±{row['half_width']:.4f}",
-            f"{row['bound']:.4f}", _decimals(row[f"next_{MORE}_labels"]),
-        ]
-        for row in curve_rows(plan)
-    ]  # fmt: skip
+def _brief(rows: Cells) -> Cells:
+    """About a dozen of the curve's budgets, for outside a page."""
     stride = max(1, -(-len(rows) // PRINTED))
-    brief = [row for k, row in enumerate(rows) if k % stride == 0 or k == len(rows) - 1]
-    cost = ["cost"] if price.pay else []
-    header = ["labels", *cost, "per task", f"{plan.policy} policy", "bound", f"next {MORE} labels buy"]
-    return Table(title, header, rows, brief=brief)
+    return [row for k, row in enumerate(rows) if k % stride == 0 or k == len(rows) - 1]
 
 
-def _overlap_tables(plan: Plan) -> list[Table]:
-    """Fixed overlaps, and what the index policy needs for the same value."""
-    rows = [
-        [
-            str(row["overlap"]), f"{row['labels']:,}", f"{row['value']:.4f}",
-            "" if row["index_budget"] is None else f"{row['index_budget']:,}",
-            "" if row["saved_percent"] is None else f"{row['saved_percent']:.0f}%",
-        ]
-        for row in overlap_rows(plan)
+def _tables(plan: Plan, title: str, price: Price) -> list[Table]:
+    """The curve, fixed overlaps with what the policy needs for the same value, and types of workers."""
+    curve = [row | {"cost": price.of(row["budget"]), "value": row[plan.policy]} for row in curve_rows(plan)]
+    supply = [
+        row
+        | {
+            "supply": "as many as wanted" if row["supply"] is None else f"{row['supply']:,.0f}",
+            "worth": MORE * row["supply_price"],
+        }
+        for row in supply_rows(plan)
+    ]
+    more = [
+        (
+            "Against the same number of labels for every task",
+            {
+                "labels per task": "{overlap}", "labels": "{labels:,}", "value": "{value:.4f}",
+                f"{plan.policy} policy needs": "{index_budget:,}", "saved": "{saved_percent:.0f}%",
+            },
+            overlap_rows(plan),
+        ),
+        (
+            "Types of workers, with the most labels",
+            {
+                "type": "{type}", "workers": "{workers:,}", "answers": "{answers}", "supply": "{supply}",
+                f"{MORE} more are worth": "{worth:.2f}",
+            },
+            supply,
+        ),
     ]  # fmt: skip
-    header = ["labels per task", "labels", "value", f"{plan.policy} policy needs", "saved"]
-    return [Table("Against the same number of labels for every task", header, rows, brief=())] if rows else []
-
-
-def _decimals(number: float | None) -> str:
-    """Two decimals, nothing where there is no number."""
-    return "" if number is None else f"{number:.2f}"
+    columns = {
+        "labels": "{budget:,}", **({"cost": "{cost}"} if price.pay else {}), "per task": "{labels_per_task:.2f}",
+        f"{plan.policy} policy": "{value:.4f} ±{half_width:.4f}", "bound": "{bound:.4f}",
+        f"next {MORE} labels buy": f"{{next_{MORE}_labels:.2f}}",
+    }  # fmt: skip
+    tables = [Table.of(title, columns, curve, brief=_brief)]
+    return tables + [Table.of(*one, brief=lambda _: ()) for one in more if one[2]]
 
 
 #: A supply whose price is below this is not short.
@@ -322,36 +299,6 @@ def supply_rows(plan: Plan) -> list[Row]:
         }
         for m, worker in enumerate(plan.problem.workers)
     ]
-
-
-def supply_sentences(plan: Plan) -> list[str]:
-    """Which supply is short at the curve's last budget, and what more of it would add to the bound."""
-    rows = supply_rows(plan)
-    if not rows:
-        return []
-    gain = "tasks right" if plan.problem.is_accuracy else "in value"
-    short = [row for row in rows if row["supply_price"] > NOT_SHORT]
-    if not short:
-        return [f"With {plan.budgets[-1]:,} labels no type of workers is in short supply."]
-    parts = [f"type {row['type']} ({row['answers']}) up to {MORE * row['supply_price']:.2f} {gain}" for row in short]
-    return [
-        f"With {plan.budgets[-1]:,} labels in all, {MORE} more in the supply of a type would add: {'; '.join(parts)}"
-        + ("." if len(short) == len(rows) else "; the others nothing.")
-    ]
-
-
-def _supply_tables(plan: Plan) -> list[Table]:
-    """The rows in words; nothing where nothing is said about workers."""
-    rows = [
-        [
-            str(row["type"]), f"{row['workers']:,}", row["answers"],
-            "as many as wanted" if row["supply"] is None else f"{row['supply']:,.0f}",
-            f"{MORE * row['supply_price']:.2f}",
-        ]
-        for row in supply_rows(plan)
-    ]  # fmt: skip
-    header = ["type", "workers", "answers", "supply", f"{MORE} more are worth"]
-    return [Table("Types of workers, with the most labels", header, rows, brief=())] if rows else []
 
 
 def right_means(problem: Problem) -> str:
@@ -383,67 +330,84 @@ def _meaning(entry: TaskClass) -> str:
     )
 
 
-def sentences(plan: Plan) -> list[str]:
-    """The answers in words."""
-    out, name = [], policy_name(plan)
-    if plan.target is not None:
-        if plan.needed_by_any is None:
-            out.append(
-                f"If {plan.model}, no policy reaches {plan.target:g}, however many labels it buys{_in_time(plan)}."
-            )
-        elif plan.needed is None:
-            out.append(f"The {name} does not reach {plan.target:g} with up to {plan.budgets[-1]:,} labels.")
-            out.append(f"If {plan.model}, no policy needs fewer than {plan.needed_by_any:,}.")
-        else:
-            low, high = plan.needed_low, plan.needed_high
-            spread = f" (95% interval {low:,} to {high:,})" if low is not None and high is not None else ""
-            what = target_in_words(plan)
-            out.append(f"{what[:1].upper()}{what[1:]} takes {plan.needed:,} labels with the {name}{spread}.")
-            out.append(f"If {plan.model}, no policy gets there with fewer than {plan.needed_by_any:,}.")
-    out.append(right_means(plan.problem))
-    if plan.problem.finite:
-        value, most = plan.value[-1], plan.bound[-1]
-        reached = f"{value:.4f} of the tasks are right" if plan.problem.is_accuracy else f"a task is worth {value:.4f}"
+def sentences(plan: Plan, price: Price = FREE) -> list[str]:
+    """The answers in words; what labels cost, if they have a ``price``."""
+    problem, last, m = plan.problem, int(plan.budgets[-1]), plan.money
+    out = [*_target(plan), right_means(problem)]
+    if problem.finite:
+        value = plan.value[-1]
+        reached = f"{value:.4f} of the tasks are right" if problem.is_accuracy else f"a task is worth {value:.4f}"
         out.append(
             f"By the deadline {plan.labels_used[-1]:,.0f} labels are in or out, and {reached} in expectation; if "
-            f"{plan.model}, no policy has more than {most:.4f}."
+            f"{plan.model}, no policy has more than {plan.bound[-1]:.4f}."
         )
-    for row in overlap_rows(plan):
-        if row["saved_percent"] is not None and row["saved_percent"] > 0 and row["overlap"] > 1:
-            out.append(
-                f"As good as {row['overlap']} labels for every task ({row['value']:.4f}) with "
-                f"{row['saved_percent']:.0f}% fewer labels: {row['index_budget']:,} instead of {row['labels']:,}."
-            )
-    return out + supply_sentences(plan) + _money(plan) + _chance(plan) + _sample(plan)
+    out += [
+        f"As good as {row['overlap']} labels for every task ({row['value']:.4f}) with "
+        f"{row['saved_percent']:.0f}% fewer labels: {row['index_budget']:,} instead of {row['labels']:,}."
+        for row in overlap_rows(plan)
+        if row["overlap"] > 1 and (row["saved_percent"] or 0) > 0
+    ]
+    out += _supply(plan)
+    if m is not None:
+        stop = "stop at about" if m.best_budget < last else "do not stop before"
+        earner = "right task" if problem.is_accuracy else "unit of value"
+        out.append(
+            f"At {m.label_cost:g} a label and {m.value:g} a {earner}: {stop} {m.best_budget:,} labels, which nets "
+            f"{m.best_net:,.2f}; the policy that turns workers away when no task is worth it buys "
+            f"{m.stopping_labels:,.0f} and nets {m.stopping_net:,.2f} ± {m.stopping_half_width:,.2f}. If {plan.model}, "
+            f"no policy with up to {last:,} labels nets more than {m.most_net:,.2f}."
+        )
+    if plan.above_bound > 0:
+        most, half = float((plan.simulated - plan.bound).max()), float(plan.half_width.max())
+        out.append(
+            f"At {plan.above_bound} of {len(plan.budgets)} budgets the simulation came out above the bound, by at most "
+            f"{most:.1g}, with intervals of ±{half:.1g}: that is chance, and the bound is shown there."
+        )
+    out += _sample(plan)
+    if price.pay:
+        costs = [f"{U:,} labels cost {price.of(U)}" for U in (plan.needed, last) if U is not None]
+        out.append(
+            f"At {price.describe()} a label {' and '.join(costs)}. Answers to control questions are paid beside them, "
+            "unless the campaign has gold_in_budget."
+        )
+    return out
 
 
-def policy_name(plan: Plan) -> str:
-    """The policy that was simulated, in words."""
-    return f"{plan.policy} policy"
-
-
-def _money(plan: Plan) -> list[str]:
-    if plan.money is None:
+def _target(plan: Plan) -> list[str]:
+    """What the target takes."""
+    low, high, least = plan.needed_low, plan.needed_high, plan.needed_by_any
+    if plan.target is None:
         return []
-    m = plan.money
-    stop = "stop at about" if m.best_budget < plan.budgets[-1] else "do not stop before"
+    if least is None:
+        when = " in that time" if plan.problem.finite else ""
+        return [f"If {plan.model}, no policy reaches {plan.target:g}, however many labels it buys{when}."]
+    if plan.needed is None:
+        return [
+            f"The {plan.policy} policy does not reach {plan.target:g} with up to {plan.budgets[-1]:,} labels.",
+            f"If {plan.model}, no policy needs fewer than {least:,}.",
+        ]
+    spread = f" (95% interval {low:,} to {high:,})" if low is not None and high is not None else ""
+    what = target_in_words(plan)
     return [
-        f"At {m.label_cost:g} a label and {m.value:g} a {_unit(plan)}: {stop} "
-        f"{m.best_budget:,} labels, which nets {m.best_net:,.2f}; the policy that turns workers away when no "
-        f"task is worth it buys "
-        f"{m.stopping_labels:,.0f} and nets {m.stopping_net:,.2f} ± {m.stopping_half_width:,.2f}. If {plan.model}, "
-        f"no policy with up to {plan.budgets[-1]:,} labels nets more than {m.most_net:,.2f}."
+        f"{what[:1].upper()}{what[1:]} takes {plan.needed:,} labels with the {plan.policy} policy{spread}.",
+        f"If {plan.model}, no policy gets there with fewer than {least:,}.",
     ]
 
 
-def _chance(plan: Plan) -> list[str]:
-    if plan.above_bound == 0:
-        return []
-    most = float((plan.simulated - plan.bound).max())
+def _supply(plan: Plan) -> list[str]:
+    """Which supply is short at the curve's last budget, and what more of it would add to the bound."""
+    rows = supply_rows(plan)
+    gain = "tasks right" if plan.problem.is_accuracy else "in value"
+    short = [
+        f"type {row['type']} ({row['answers']}) up to {MORE * row['supply_price']:.2f} {gain}"
+        for row in rows
+        if row["supply_price"] > NOT_SHORT
+    ]
+    if not short:
+        return [f"With {plan.budgets[-1]:,} labels no type of workers is in short supply."] if rows else []
     return [
-        f"At {plan.above_bound} of {len(plan.budgets)} budgets the simulation came out above the bound, by at most "
-        f"{most:.1g}, with intervals of ±{float(plan.half_width.max()):.1g}: that is chance, and the bound is shown "
-        "there."
+        f"With {plan.budgets[-1]:,} labels in all, {MORE} more in the supply of a type would add: {'; '.join(short)}"
+        + ("." if len(short) == len(rows) else "; the others nothing.")
     ]
 
 
@@ -458,36 +422,24 @@ def _sample(plan: Plan) -> list[str]:
 
 def assumptions(plan: Plan) -> list[str]:
     """What the numbers rest on."""
-    problem = plan.problem
-    more = len(problem.classes) - 1
-    out = [
+    problem, more = plan.problem, len(plan.problem.classes) - 1
+    endless = "The index is that of a campaign without a deadline, so a policy that knows it may do better."
+    return [
         f"{problem.tasks:,} tasks; prior {problem.classes[0].prior.describe()}{f' and {more:,} more' if more else ''}.",
         "Workers of one task answer independently given the task, and each answer costs one label.",
-        f"The {policy_name(plan)} decides who labels what; labels that come late count when they come"
+        f"The {plan.policy} policy decides who labels what; labels that come late count when they come"
         + (", if before the deadline." if problem.finite else "."),
         f"Simulated {plan.replications:,} times from seed {plan.seed}; intervals are 95%. The upper bound is proved "
         f"if {plan.model}, not simulated.",
+        *_sample(plan),
+        *([f"The bound assumes: {plan.assumes}"] if plan.assumes else []),
+        *([endless] if problem.finite and plan.policy == "index" else []),
     ]
-    out += _sample(plan)
-    if plan.assumes:
-        out.append(f"The bound assumes: {plan.assumes}")
-    if problem.finite and plan.policy == "index":
-        out.append("The index is that of a campaign without a deadline, so a policy that knows it may do better.")
-    return out
 
 
 def target_in_words(plan: Plan) -> str:
     """The target in words."""
     return f"{plan.target:g} of the tasks right" if plan.problem.is_accuracy else f"a value of {plan.target:g} per task"
-
-
-def _unit(plan: Plan) -> str:
-    """What earns money."""
-    return "right task" if plan.problem.is_accuracy else "unit of value"
-
-
-def _in_time(plan: Plan) -> str:
-    return " in that time" if plan.problem.finite else ""
 
 
 def _facts(plan: Plan) -> list[tuple[str, str]]:
@@ -502,13 +454,8 @@ def _facts(plan: Plan) -> list[tuple[str, str]]:
         inside = plan.money.best_budget < plan.budgets[-1]
         boxes.append((f"{plan.money.best_budget:,}", stop if inside else "labels, at least, are worth their cost"))
     if plan.problem.finite:
-        last = plan.value[-1]
-        boxes.append(
-            (
-                f"{last:.1%}" if plan.problem.is_accuracy else f"{last:.4f}",
-                f"reached in time by the {plan.policy} policy",
-            )
-        )
+        value = format(plan.value[-1], ".1%" if plan.problem.is_accuracy else ".4f")
+        boxes.append((value, f"reached in time by the {plan.policy} policy"))
     return boxes
 
 
@@ -537,10 +484,10 @@ def draw_values(axes: Axes, plan: Plan) -> None:
         at = (plan.needed, plan.target)
         axes.plot(*at, "o", color=BLUE, markersize=8)
         axes.annotate(f"{plan.needed:,}", at, textcoords="offset points", xytext=(6, -14), color=BLUE)
-    axes.set(xlabel="labels", ylabel="share of tasks right" if plan.problem.is_accuracy else "value per task")
+    what = "share of tasks right" if plan.problem.is_accuracy else "value per task"
+    axes.set(xlabel="labels", ylabel=what, title="What a budget buys")
     axes.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")
     axes.legend(loc="lower right")
-    axes.set_title("What a budget buys")
 
 
 def draw_prices(axes: Axes, plan: Plan) -> None:
@@ -553,7 +500,7 @@ def draw_prices(axes: Axes, plan: Plan) -> None:
         worth = plan.money.label_cost / plan.money.value * MORE
         axes.axhline(worth, color=RED, linewidth=0.9, linestyle="--", label=f"what they cost, in {gain}")
     does = "get right" if plan.problem.is_accuracy else "add"
-    axes.set(xlabel="labels bought before", ylabel=f"{gain} that the next {MORE} labels {does}", ylim=(0, None))
+    what = f"{gain} that the next {MORE} labels {does}"
+    axes.set(xlabel="labels bought before", ylabel=what, ylim=(0, None), title="What the next labels buy")
     axes.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")
     axes.legend()
-    axes.set_title("What the next labels buy")

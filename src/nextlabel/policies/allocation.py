@@ -7,8 +7,8 @@ order in which tasks were given out, workers in the order in which they came; -1
 ============ ================ =======================================================================================
 allocator    looks at         module
 ============ ================ =======================================================================================
-tables       state of a task  ``policies.by_table``: few priors, scores by state from a policy's tables
-scores       task             ``policies.by_score``: many priors, a score for each task
+tables       state of a task  ``policies.ordered``: few priors, groups by the scores of a policy's tables
+scores       task             ``policies.ordered``: many priors, tasks by a score of their own
 crowd        task and worker  ``policies.crowd.allocator``: workers who differ, learnt from their labels
 ============ ================ =======================================================================================
 
@@ -68,63 +68,56 @@ class Allocator(Protocol):
 
     def choose(self, worker: int, outlook: Outlook) -> int | Refusal:
         """The task for a worker, or why there is none; changes nothing."""
-        ...
 
     def assign(self, lease: int, task: int, worker: int) -> None:
         """The worker has been given the task."""
-        ...
 
     def hold(self, lease: int, task: int, worker: int) -> None:
         """The worker has had the task unasked: it is not given to them again, and nothing is in flight."""
-        ...
 
     def complete(self, lease: int, answer: int) -> None:
         """The label of an entry has come in and counts, perhaps after it was gone."""
-        ...
 
     def cancel(self, lease: int) -> None:
         """The label of an entry in flight is not expected any more, or does not count."""
-        ...
 
     def reopen(self, lease: int) -> None:
         """An entry that has an answer, or is gone, is in flight again."""
-        ...
 
     def know(self, task: int, answer: int) -> None:
         """The task's truth is known: it is a control question from now on."""
-        ...
 
 
 class Columns:
     """Arrays of one length that grow together, by doubling; ``size`` rows are in use."""
 
     def __init__(self, **fills: tuple[type, Any]) -> None:
-        self.size = 0
-        self._fills = fills
-        for name, (kind, fill) in fills.items():
-            setattr(self, name, np.full(FIRST_ROWS, fill, dtype=kind))
-        self._all = [self._array(name) for name in fills]
+        self.size, self._fills = 0, fills
+        self._grow(FIRST_ROWS)
+
+    def _grow(self, length: int) -> None:
+        for name, (kind, fill) in self._fills.items():
+            column: NDArray[Any] = np.full(length, fill, dtype=kind)
+            column[: self.size] = getattr(self, name, column)[: self.size]
+            setattr(self, name, column)
+        self._all: list[NDArray[Any]] = [getattr(self, name) for name in self._fills]
 
     def extend(self, rows: int, **values: Any) -> range:
         """More rows, with the values that are given and the usual ones elsewhere; returns their numbers."""
+        length = len(self._all[0])
+        while length < self.size + rows:
+            length *= 2
+        if length > len(self._all[0]):
+            self._grow(length)
         first, self.size = self.size, self.size + rows
-        length = len(self._array(next(iter(self._fills))))
-        if self.size > length:
-            while length < self.size:
-                length *= 2
-            for name, (kind, fill) in self._fills.items():
-                longer: NDArray[Any] = np.full(length, fill, dtype=kind)
-                longer[:first] = self._array(name)[:first]
-                setattr(self, name, longer)
-            self._all = [self._array(name) for name in self._fills]
         for name, value in values.items():
-            self._array(name)[first : self.size] = value
+            getattr(self, name)[first : self.size] = value
         return range(first, self.size)
 
     def truncate(self, size: int) -> None:
         """Only the first rows; the others are as if they had never been."""
-        for name, (_, fill) in self._fills.items():
-            self._array(name)[size : self.size] = fill
+        for array, (_, fill) in zip(self._all, self._fills.values(), strict=True):
+            array[size : self.size] = fill
         self.size = size
 
     def row(self, number: int) -> tuple[Any, ...]:
@@ -139,15 +132,11 @@ class Columns:
     @property
     def nbytes(self) -> int:
         """Bytes that the arrays take."""
-        return sum(self._array(name).nbytes for name in self._fills)
+        return sum(array.nbytes for array in self._all)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """The rows in use, by column."""
-        return {name: self._array(name)[: self.size] for name in self._fills}
-
-    def _array(self, name: str) -> NDArray[Any]:
-        column: NDArray[Any] = getattr(self, name)
-        return column
+        return {name: array[: self.size] for name, array in zip(self._fills, self._all, strict=True)}
 
 
 class TaskColumns(Columns):
@@ -203,6 +192,7 @@ class TaskPool:
     def take_over(self, other: TaskPool) -> Self:
         """Go on with the tasks and entries of another allocator."""
         self.tasks, self.entries, self.published, self.held = other.tasks, other.entries, other.published, other.held
+        self._entered(0)
         return self
 
     # What grows
@@ -322,9 +312,12 @@ class TaskPool:
 
     def groups(self) -> dict[Group, int]:
         """How many of the tasks that are there, but controls, are in each group."""
-        tasks, n = self.tasks, self.published
-        asked = tasks.gold[:n] < 0
-        table = np.stack([tasks.class_id[:n][asked], tasks.node[:n][asked], tasks.w[:n][asked]])
+        return self.count(np.flatnonzero(self.tasks.gold[: self.published] < 0))
+
+    def count(self, numbers: Ints) -> dict[Group, int]:
+        """How many of these tasks are in each group."""
+        tasks = self.tasks
+        table = np.stack([tasks.class_id[numbers], tasks.node[numbers], tasks.w[numbers]])
         states, counts = np.unique(table, axis=1, return_counts=True)
         return {(k, node, w): c for k, node, w, c in zip(*states.tolist(), counts.tolist(), strict=True)}
 
@@ -354,13 +347,10 @@ class TaskPool:
 
     def _node_before(self, node: int, answer: int) -> int:
         """The node with one label of that answer less."""
-        answer = min(answer, self._lattice[0] - 1)
-        first, _, counts = simplex(*self._lattice)
-        before = counts[node].copy()
-        before[answer] -= 1
-        level = int(before.sum())
-        low, high = int(first[level]), int(first[level + 1])
-        return low + int(np.flatnonzero((counts[low:high] == before).all(axis=1))[0])
+        first, child, counts = simplex(*self._lattice)
+        level = int(counts[node].sum())
+        low, high = int(first[level - 1]), int(first[level])
+        return low + int(np.flatnonzero(child[low:high, min(answer, self._lattice[0] - 1)] == node)[0])
 
     # What allocators with an order of tasks do
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.errors import InputError
+from nextlabel.errors import InputError, refuse
 from nextlabel.kernels.choice import LevelTables
 from nextlabel.kernels.inputs import NO_SLACK_TIME, TIED, SlackTime
 from nextlabel.model.lattice import Lattice, after_labels, level_of
@@ -247,15 +247,17 @@ def checked_table(policy: str, table: object, view: ClassView) -> Floats:
             f"policy {policy!r} scores with a {type(table).__name__}, which is not an array of numbers.",
             f"Return an array of shape {shape}: labels in flight by belief nodes.",
         ) from None
-    if scores.shape != shape:
-        raise InputError(
+    wrong = int(np.count_nonzero(~np.isfinite(scores)))
+    refuse(
+        (
+            scores.shape != shape,
             f"policy {policy!r} returns scores of shape {scores.shape}, and {shape} is needed.",
             "Return one row for each number of labels in flight and one column for each belief node.",
-        )
-    wrong = int(np.count_nonzero(~np.isfinite(scores)))
-    if wrong:
-        raise InputError(
+        ),
+        (
+            wrong,
             f"policy {policy!r} returns {wrong:,} of {scores.size:,} scores that are not finite numbers.",
             "Return a finite score for every state; a large negative one for a task that should wait.",
-        )
+        ),
+    )
     return scores

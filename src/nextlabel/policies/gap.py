@@ -22,8 +22,6 @@ Before a deadline V is that of prices by time (``solve.deadline``), for up to 16
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
@@ -65,32 +63,28 @@ def gap_tables_at(
         return NO_GAP._replace(timed=_timed_gap(setting, timed, unit)), own
     cut = make_cut(problem, cap, flight)
     parts = [_advantages(problem, entry, price / unit, cut, setting) for entry in problem.classes]
-    cores = [p.core for p in parts]
-    best = join_tables([p.past_best[0] for p in parts], [p.best[:, :, None] for p in parts], cores)
-    gain = join_tables([p.past_gain[0] for p in parts], [p.gain[:, :, None] for p in parts], cores)
-    past_best, past_gain = (np.concatenate(tables, axis=2) for tables in zip(*[p[3:5] for p in parts], strict=True))
+    best, gain, cores, past_best, past_gain, values = zip(*parts, strict=True)
+    both = [
+        join_tables([one[0] for one in past], [table[:, :, None] for table in tables], cores)
+        for past, tables in ((past_best, best), (past_gain, gain))
+    ]
+    rows, gains = (unit * np.ascontiguousarray(table[:, :, 0]) for _, table, _ in both)
     gap = GapTables(
-        unit * np.ascontiguousarray(best[1][:, :, 0]), unit * np.ascontiguousarray(gain[1][:, :, 0]), best[2],
-        unit * past_best, unit * past_gain, np.broadcast_to(price, (problem.budget,)).astype(np.float64), NO_TIMED_GAP,
+        rows, gains, both[0][2], unit * np.concatenate(past_best, axis=2),
+        unit * np.concatenate(past_gain, axis=2),
+        np.broadcast_to(price, (problem.budget,)).astype(np.float64), NO_TIMED_GAP,
     )  # fmt: skip
     charged = float(price[0]) * problem.budget if len(price) == 1 else float(price.sum())
-    own = sum(entry.count * unit * one.value for entry, one in zip(problem.classes, parts, strict=True)) + charged
-    return gap, own
+    return gap, sum(entry.count * unit * one for entry, one in zip(problem.classes, values, strict=True)) + charged
 
 
-class _Advantage(NamedTuple):
-    """Tables of one class over its own lattice; ``past_*`` (2, w, node): one arrival left, and more."""
+def _advantages(
+    problem: Problem, entry: TaskClass, prices: Floats, cut: Cut, setting: Setting
+) -> tuple[Floats, Floats, Ints, Floats, Floats, float]:
+    """Best and gain at ``prices`` (one for all arrivals, or U), core, both past the sweep, and the value of one class.
 
-    best: Floats
-    gain: Floats
-    core: Ints
-    past_best: Floats
-    past_gain: Floats
-    value: float
-
-
-def _advantages(problem: Problem, entry: TaskClass, prices: Floats, cut: Cut, setting: Setting) -> _Advantage:
-    """Tables at ``prices`` (one for all arrivals, or U)."""
+    They are over the class's own lattice; past the sweep (2, w, node): one arrival left, and more.
+    """
     flight, own = setting.flight, simplex(entry.answers, setting.depth)[0]
     stack = stack_classes([entry], max(cut.depth, setting.depth), problem.budget)
     grid = make_grid(stack.first, cut.cap, cut.flight)
@@ -107,16 +101,13 @@ def _advantages(problem: Problem, entry: TaskClass, prices: Floats, cut: Cut, se
         V, value = _until_settled(problem, stack, grid, lowest, limit)
     best, gain = _rows(problem, stack, grid, V, free, ended)
     past_best = np.stack([free - ended, np.zeros_like(free)])[:, : flight + 1]
-    gain -= cost
     past_gain = np.stack([np.diff(ended, axis=0), np.diff(free, axis=0)])[:, : flight + 1] - cost
-    return _Advantage(
-        best,
-        gain,
-        state_columns(grid, stack.node_of, flight, own, edge=True),
-        np.stack([over_own_lattice(t, stack.first, stack.node_of, flight, own) for t in past_best]),
-        np.stack([over_own_lattice(t, stack.first, stack.node_of, flight, own) for t in past_gain]),
-        value,
-    )
+    past = [
+        np.stack([over_own_lattice(one, stack.first, stack.node_of, flight, own) for one in tables])
+        for tables in (past_best, past_gain)
+    ]
+    core = state_columns(grid, stack.node_of, flight, own, edge=True)
+    return best, gain - cost, core, past[0], past[1], value
 
 
 def _rows(

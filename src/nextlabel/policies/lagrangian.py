@@ -79,9 +79,8 @@ class Lagrangian(Policy):
 def _timed_scores(setting: Setting, problem: Problem) -> list[ScoreTables]:
     """Advantages at all layers of time, and the plan of workers who come evenly."""
     if not can_be_timed(problem):
-        raise ProblemError(
-            "the lagrangian policy knows a horizon for at most 16 kinds of tasks and 100,000 arrivals.", "Use auto."
-        )
+        what = "the lagrangian policy knows a horizon for at most 16 kinds of tasks and 100,000 arrivals."
+        raise ProblemError(what, "Use auto.")
     solution = timed_values(problem)
     solver, grid = solution.solver, solution.solver.sweeps.grid
     cut = solver.cut
@@ -160,7 +159,7 @@ class Solved:
     stack: Lattices
     prices: Floats
     spread: float
-    columns: list[Ints]
+    core: Ints
     static: list[Floats]
     #: With a horizon: the solver, and what it found last.
     solver: PriceSolver | None = None
@@ -182,23 +181,20 @@ class Resolve(Lagrangian):
         return self.every or max(1, setting.problem.tasks // 20)
 
     def prepare(self, setting: Setting) -> Solved:
-        """First prices and the tables that stay."""
+        """First prices and the tables that stay; with a horizon a solver for the time that is left."""
         problem, _ = in_units(setting.problem)
-        if problem.finite:
-            return self._prepare_timed(setting, problem)
-        bound = upper_bound(problem, "per-arrival", cap=self.cap)
-        cut = make_cut(problem, bound.cap, bound.flight)
-        priced = PricedProblem(problem, cut, make_timeline(problem))
-        assert bound.prices is not None
-        known = state_columns(priced.sweeps.grid, priced.stack.node_of, setting.flight, setting.own, edge=True)
-        return Solved(
-            cut=cut,
-            stack=priced.stack,
-            prices=bound.prices,
-            spread=float(priced.stack.spread.max()),
-            columns=[known for _ in problem.classes],
-            static=no_delay_scores(problem, setting, cut),
-        )
+        solver = PriceSolver(problem, cap=self.cap, closed=True) if problem.finite else None
+        if solver is not None:
+            cut, stack, grid, prices = solver.cut, solver.stack, solver.sweeps.grid, np.zeros(0)
+        else:
+            bound = upper_bound(problem, "per-arrival", cap=self.cap)
+            cut = make_cut(problem, bound.cap, bound.flight)
+            priced = PricedProblem(problem, cut, make_timeline(problem))
+            assert bound.prices is not None
+            stack, grid, prices = priced.stack, priced.sweeps.grid, bound.prices
+        static = no_delay_scores(endless(problem) if problem.finite else problem, setting, cut)
+        core = state_columns(grid, stack.node_of, setting.flight, setting.own, edge=not problem.finite)
+        return Solved(cut, stack, prices, float(stack.spread.max()), core, static, solver)
 
     def update(
         self, setting: Setting, solved: Solved, occupied: list[Floats], left: int, time_left: float = inf
@@ -206,10 +202,13 @@ class Resolve(Lagrangian):
         """Tables for the next arrivals: ``occupied`` [c][w, node] counts the tasks of each class in each state."""
         whole, unit = in_units(setting.problem)
         if solved.solver is not None:
-            return self._update_timed(setting, solved, occupied, left, time_left)
+            tables = _in_time(solved.solver, solved, occupied, left, min(time_left, setting.problem.horizon))
+            return [one.times(unit) for one in tables]
+        inside = solved.core >= 0  # tasks past the sweep's edge are left out, they are not worth another label
+        size = int(solved.core.max()) + 1
+        initial = [np.bincount(solved.core[inside], table[inside], size) / table.sum() for table in occupied]
         problem = whole.with_budget(left)
-        initial = self._initial(solved, occupied)
-        priced = PricedProblem(problem, solved.cut, make_timeline(problem), initial, solved.stack)
+        priced = PricedProblem(problem, solved.cut, make_timeline(problem), np.stack(initial), solved.stack)
         solution = optimise_prices(
             priced, solved.prices[-left:], solved.spread, AGAIN_TOLERANCE, AGAIN_EVALUATIONS, schedule=AGAIN_SCHEDULE
         )
@@ -217,45 +216,6 @@ class Resolve(Lagrangian):
         measure = priced.measure(*solution.plan)
         priced.backward(solution.prices)
         return [one.times(unit) for one in relaxed_scores(setting, solved.cut, priced, measure, solved.static)]
-
-    def _prepare_timed(self, setting: Setting, problem: Problem) -> Solved:
-        """A solver for the time that is left, and the tables that stay."""
-        solver = PriceSolver(problem, cap=self.cap, closed=True)
-        grid, stack = solver.sweeps.grid, solver.stack
-        core = state_columns(grid, stack.node_of, setting.flight, setting.own, edge=False)
-        return Solved(
-            cut=solver.cut,
-            stack=stack,
-            prices=np.zeros(0),
-            spread=solver.sweeps.spread,
-            columns=[core for _ in problem.classes],
-            static=no_delay_scores(endless(problem), setting, solver.cut),
-            solver=solver,
-        )
-
-    def _update_timed(
-        self, setting: Setting, solved: Solved, occupied: list[Floats], left: int, time_left: float
-    ) -> list[ScoreTables]:
-        unit = in_units(setting.problem)[1]
-        groups = [
-            (c, i, w, int(table[w, i]))
-            for c, table in enumerate(occupied)
-            for w, i in zip(*np.nonzero(table), strict=True)
-        ]
-        time = min(time_left, setting.problem.horizon)
-        assert solved.solver is not None
-        solved.last = solved.solver.solve(tuple(np.array(groups, dtype=np.int64).T), left, solved.last, time_left=time)
-        solution = solved.last
-        tables = [
-            ScoreTables(
-                static=solved.static[c],
-                rows=solution.advantage[c][None, :, None],
-                core=solved.columns[c],
-                planned=planned_by_arrival(solution, c, left),
-            )
-            for c in range(len(occupied))
-        ]
-        return [one.times(unit) for one in tables]
 
     def scores(self, setting: Setting) -> list[ScoreTables]:
         """Tables of the start, all tasks fresh."""
@@ -268,11 +228,22 @@ class Resolve(Lagrangian):
             table[0, 0] = entry.count
         return out
 
-    def _initial(self, solved: Solved, occupied: list[Floats]) -> Floats:
-        """(classes, states) shares; tasks past the sweep's edge are left out, they are not worth another label."""
-        rows = []
-        for table, columns in zip(occupied, solved.columns, strict=True):
-            inside = columns >= 0
-            size = int(solved.columns[0].max()) + 1
-            rows.append(np.bincount(columns[inside], table[inside], minlength=size) / table.sum())
-        return np.stack(rows)
+
+def _in_time(
+    solver: PriceSolver, solved: Solved, occupied: list[Floats], left: int, time_left: float
+) -> list[ScoreTables]:
+    """Tables for the arrivals of the time that is left."""
+    groups = [
+        (c, i, w, int(table[w, i])) for c, table in enumerate(occupied) for w, i in zip(*np.nonzero(table), strict=True)
+    ]
+    states = tuple(np.array(groups, dtype=np.int64).T)
+    solved.last = solution = solver.solve(states, left, solved.last, time_left=time_left)
+    return [
+        ScoreTables(
+            static=solved.static[c],
+            rows=solution.advantage[c][None, :, None],
+            core=solved.core,
+            planned=planned_by_arrival(solution, c, left),
+        )
+        for c in range(len(occupied))
+    ]

@@ -7,8 +7,9 @@ from difflib import get_close_matches
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
-from nextlabel.errors import InputError
+from nextlabel.errors import InputError, refuse
 from nextlabel.policies.auto import Auto
 from nextlabel.policies.bandits import APT, LSA, UCB1Tuned, UCB1TunedLiteral
 from nextlabel.policies.base import Policy
@@ -46,12 +47,9 @@ def make_policy(policy: str | Policy) -> Policy:
     if ":" in policy:
         return _own(policy)
     known: dict[str, type[Policy]] = {**POLICIES, **CROWD_POLICIES, ActiveLab.name: ActiveLab}
-    if policy not in known:
-        near = get_close_matches(policy, known, n=1)
-        raise InputError(
-            f"policy {policy!r} is not known" + (f"; did you mean {near[0]!r}?" if near else "."),
-            f"Known policies: {', '.join(sorted(known))}; or module:Class for one of your own.",
-        )
+    near = [f"; did you mean {name!r}?" for name in get_close_matches(policy, known, n=1)]
+    every = f"Known policies: {', '.join(sorted(known))}; or module:Class for one of your own."
+    refuse((policy not in known, f"policy {policy!r} is not known{(near or ['.'])[0]}", every))
     return known[policy]()
 
 
@@ -64,8 +62,8 @@ def knows_workers(policy: str) -> bool:
 def _own(given: str) -> Policy:
     """The class of the user's module, made without arguments; it is called ``given`` unless it has a name."""
     place, _, name = given.partition(":")
-    if not place.replace(".", "_").isidentifier() or not name.isidentifier():
-        raise InputError(f"policy {given!r} is not module:Class.", "Give e.g. first_to_lead:FirstToLead.")
+    fits = place.replace(".", "_").isidentifier() and name.isidentifier()
+    refuse((not fits, f"policy {given!r} is not module:Class.", "Give e.g. first_to_lead:FirstToLead."))
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.append(here)  # last, so that no file here takes the place of an installed package
@@ -83,16 +81,17 @@ def _own(given: str) -> Policy:
             f"policy {given!r}: the module fails with {type(error).__name__}: {error}.",
             f"Try python -c 'import {place}'.",
         ) from error
-    kind = getattr(module, name, None)
-    if kind is None:
-        raise InputError(f"policy {given!r}: module {place!r} has no class {name!r}.", "Check the spelling.")
-    if not (isinstance(kind, type) and issubclass(kind, Policy)):
-        raise InputError(
+    kind: Any = getattr(module, name, None)
+    refuse(
+        (kind is None, f"policy {given!r}: module {place!r} has no class {name!r}.", "Check the spelling."),
+        (
+            not (isinstance(kind, type) and issubclass(kind, Policy)),
             f"policy {given!r}: {name} is not a policy.",
             "Make it a subclass of nl.policies.StaticPolicy or nl.policies.WorkerPolicy, with score(view).",
-        )
+        ),
+    )
     try:
-        policy = kind()
+        policy: Policy = kind()
     except TypeError as error:
         raise InputError(
             f"policy {given!r} cannot be made without arguments: {error}.",

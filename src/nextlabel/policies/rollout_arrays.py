@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.errors import InputError
+from nextlabel.errors import refuse
 from nextlabel.kernels.choice import BY_CONFIDENCE, BY_DEFICIT, BY_DRAW, BY_LEVELS, BY_TABLE, NO_LEVELS, PolicyArrays
 from nextlabel.kernels.events import NONE_RECORDED, RecordedLabels, Timing
 from nextlabel.kernels.inputs import NO_SLACK_TIME
@@ -22,6 +22,7 @@ from nextlabel.policies.base import (
     MOST_IN_FLIGHT,
     MOST_LABELS,
     MOST_NODES,
+    ClassView,
     Policy,
     ScoreTables,
     Setting,
@@ -79,11 +80,8 @@ class Rollout:
         """A curve: the tables are those of the largest budget, the labels in flight at each budget are averaged."""
         setting = Setting.of(problem.with_budget(max(int(budgets[-1]), 1)))
         tables = make_policy_arrays(setting, policy)
-        if tables.mode in (BY_DEFICIT, BY_LEVELS):
-            raise InputError(
-                f"policy {policy.name!r} plans for one budget and does not pass through several.",
-                "Use index, okg-pending or another rule.",
-            )
+        what = f"policy {policy.name!r} plans for one budget and does not pass through several."
+        refuse((tables.mode in (BY_DEFICIT, BY_LEVELS), what, "Use index, okg-pending or another rule."))
         arrays = make_problem_arrays(setting, True)
         return cls(arrays, tables, tuple(map(int, budgets)), worth=_worth(setting), awaited=False)
 
@@ -115,19 +113,15 @@ def patient_index(problem: Problem) -> Index:
 
 def _worth(setting: Setting) -> Floats:
     """Of each state w * nodes + i: E[R after the labels in flight], or R if a horizon may cut them off."""
-    rows = [
-        view.whatever_in_flight(view.lattice.reward)
-        if setting.problem.finite
-        else view.after_flight(view.lattice.reward)
-        for view in setting.views
-    ]
+    after = ClassView.whatever_in_flight if setting.problem.finite else ClassView.after_flight
+    rows = [after(view, view.lattice.reward) for view in setting.views]
     return np.ascontiguousarray(np.concatenate(rows, axis=1)).ravel()
 
 
 def make_problem_arrays(setting: Setting, wait: bool, limits: Ints | None = None) -> ProblemArrays:
     """Lattices of all classes one after another; tasks are numbered class by class."""
     problem, views = setting.problem, setting.views
-    start = _starts(setting)
+    start = np.concatenate([[0], np.cumsum([view.nodes for view in views])[:-1]]).astype(np.int64)
     child = np.concatenate([view.lattice.child + s for view, s in zip(views, start, strict=True)])
     depth = np.repeat([setting.depth] * len(views) if limits is None else limits, [v.nodes for v in views])
     return ProblemArrays(
@@ -156,13 +150,14 @@ def make_policy_arrays(setting: Setting, policy: Policy) -> PolicyArrays:
 
 def checked_scores(setting: Setting, policy: Policy) -> list[ScoreTables]:
     """One table for each class, of the right shape and finite; anything else is refused in one sentence."""
-    scores: Any = policy.scores(setting)
+    found: Any = policy.scores(setting)
     many = len(setting.views)
-    if not isinstance(scores, list) or [type(one) for one in scores] != [ScoreTables] * many:
-        raise InputError(
-            f"policy {policy.name!r} returns {type(scores).__name__}, and a list of {many} ScoreTables is needed.",
-            "Return one for each of setting.views, or make it a StaticPolicy with score(view).",
-        )
+    refuse((
+        not isinstance(found, list) or [type(one) for one in found] != [ScoreTables] * many,
+        f"policy {policy.name!r} returns {type(found).__name__}, and a list of {many} ScoreTables is needed.",
+        "Return one for each of setting.views, or make it a StaticPolicy with score(view).",
+    ))  # fmt: skip
+    scores: list[ScoreTables] = found
     for one, view in zip(scores, setting.views, strict=True):
         checked_table(policy.name, one.static, view)
     return scores
@@ -181,48 +176,34 @@ def no_tables(shape: tuple[int, int], price: Floats) -> PolicyArrays:
 def join_scores(setting: Setting, policy: Policy, scores: Sequence[ScoreTables]) -> PolicyArrays:
     """Scores of the classes side by side."""
     static, rows, core = join_tables([s.static for s in scores], [s.rows for s in scores], [s.core for s in scores])
-    planned = np.zeros((0, 0))
-    mode = BY_TABLE
-    if any(s.planned is not None for s in scores):
-        planned = np.concatenate([_planned(s) for s in scores], axis=1)
-        mode = BY_DEFICIT
-    elif scores[0].levels is not None:
-        mode = BY_LEVELS
-    elif scores[0].quantiles is not None:
-        mode = BY_DRAW
-    elif scores[0].facts is not None:
-        mode = BY_CONFIDENCE
-    facts = [s.facts for s in scores if s.facts is not None]
-    quantiles = [s.quantiles for s in scores if s.quantiles is not None]
-    cost = setting.problem.label_cost
+    first, cost = scores[0], setting.problem.label_cost
+    ways = (
+        (BY_DEFICIT, any(s.planned is not None for s in scores)), (BY_LEVELS, first.levels is not None),
+        (BY_DRAW, first.quantiles is not None), (BY_CONFIDENCE, first.facts is not None), (BY_TABLE, True),
+    )  # fmt: skip
     tied = policy.tied * (reward_unit(setting.problem) if policy.in_reward_units else 1.0)
     least = cost - tied if cost > 0 and policy.priced else -np.inf
-    tau = next((s.tau for s in scores if s.tau is not None), np.array([np.inf]))
     return PolicyArrays(
         static=static,
         rows=rows,
         core=core,
-        tau=tau,
+        tau=next((s.tau for s in scores if s.tau is not None), np.array([np.inf])),
         random_ties=policy.random_ties,
-        mode=mode,
-        planned=planned,
+        mode=next(mode for mode, so in ways if so),
+        planned=_joined([s.planned for s in scores], 1, 0),
         tied=tied,
-        facts=np.concatenate(facts) if facts else np.zeros((0, 2)),
-        quantiles=np.concatenate(quantiles) if quantiles else np.zeros((0, 2)),
+        facts=_joined([s.facts for s in scores], 0, 2),
+        quantiles=_joined([s.quantiles for s in scores], 0, 2),
         price=np.full(max(setting.problem.budget, 1), least),
-        levels=NO_LEVELS if scores[0].levels is None else scores[0].levels,
-        slack_time=scores[0].slack_time,
+        levels=NO_LEVELS if first.levels is None else first.levels,
+        slack_time=first.slack_time,
     )
 
 
-def _starts(setting: Setting) -> Ints:
-    sizes = [view.nodes for view in setting.views]
-    return np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
-
-
-def _planned(scores: ScoreTables) -> Floats:
-    assert scores.planned is not None
-    return scores.planned
+def _joined(tables: Sequence[Floats | None], axis: int, width: int) -> Floats:
+    """The tables that there are side by side, or one without rows."""
+    known = [table for table in tables if table is not None]
+    return np.concatenate(known, axis=axis) if known else np.zeros((0, width))
 
 
 def join_tables(
@@ -230,13 +211,8 @@ def join_tables(
 ) -> tuple[Floats, Floats, Ints]:
     """Tables of several classes side by side; shorter rows are continued with their last one."""
     all_static = np.concatenate(static, axis=1)
-    known = [r for r in rows if r is not None]
-    if not known:
-        return all_static, np.zeros((0, 0, 1)), np.full(all_static.shape, -1, dtype=np.int64)
-    longest = max(len(r) for r in known)
-    joined: list[Floats] = []
-    columns: list[Ints] = []
-    at = 0
+    longest, at = max((len(r) for r in rows if r is not None), default=0), 0
+    joined, columns = [np.zeros((longest, 0, 1))], list[Ints]()
     for table, r, c in zip(static, rows, core, strict=True):
         if r is None or c is None:
             columns.append(np.full(table.shape, -1, dtype=np.int64))
@@ -244,4 +220,5 @@ def join_tables(
         joined.append(np.concatenate([r, np.repeat(r[-1:], longest - len(r), axis=0)]))
         columns.append(np.where(c >= 0, c + at, -1))
         at += r.shape[1]
-    return all_static, np.ascontiguousarray(np.concatenate(joined, axis=1)), np.concatenate(columns, axis=1)
+    layers = joined[1:] or joined
+    return all_static, np.ascontiguousarray(np.concatenate(layers, axis=1)), np.concatenate(columns, axis=1)

@@ -59,8 +59,8 @@ def _bars(axes: Axes, counts: LabelCounts, learnt: Sequence[LearntPrior]) -> Non
             axes.bar(at, observed, width=0.8 / (len(at) - 1), color=GREY, alpha=0.55, label="observed")
         axes.plot(at, expected, **_look(one))
     tasks, labels = len(counts), int(counts.totals.sum())
-    axes.set(xlabel="share of ones among a task's labels", ylabel="share of tasks")
-    axes.set_title(f"{tasks:,} tasks, {labels:,} labels")
+    title = f"{tasks:,} tasks, {labels:,} labels"
+    axes.set(xlabel="share of ones among a task's labels", ylabel="share of tasks", title=title)
 
 
 def _densities(axes: Axes, learnt: Sequence[LearntPrior]) -> None:
@@ -70,8 +70,8 @@ def _densities(axes: Axes, learnt: Sequence[LearntPrior]) -> None:
         density = _density(one, theta)
         axes.plot(theta, density, **{**_look(one), "marker": ""})
         top = max(top, float(np.quantile(density, SHOWN)))
-    axes.set(xlim=(0, 1), ylim=(0, 1.1 * top), xlabel="θ, the chance that a worker answers 1", ylabel="density")
-    axes.set_title("Learnt priors")
+    what = "θ, the chance that a worker answers 1"
+    axes.set(xlim=(0, 1), ylim=(0, 1.1 * top), xlabel=what, ylabel="density", title="Learnt priors")
 
 
 def _density(one: LearntPrior, theta: Floats) -> Floats:
@@ -93,22 +93,21 @@ def rates_figure(rates: Rates) -> Figure:
     name = UNITS[rates.unit][1]
     panels = 1 if rates.durations is None else 2
     with drawing(1, panels, figsize=(5.25 * panels, 4.2), squeeze=False) as (figure, axes):
-        _panel(axes[0, 0], rates.active or rates.arrivals, "gaps")
+        first, second = axes[0, 0], axes[0, -1]
+        _panel(first, rates.active or rates.arrivals, "gaps")
         if rates.active is not None:
             at, above = survival(rates.arrivals)
-            axes[0, 0].step(at, above, where="post", color=GREY, label="with pauses", zorder=2)
+            first.step(at, above, where="post", color=GREY, label="with pauses", zorder=2)
             share = f"{rates.pauses.count:,} pauses hold {rates.pauses.share:.0%} of the time"
-            axes[0, 0].set_xlim(0, 1.5 * rates.active.values[-1])
-            axes[0, 0].legend(title=share, alignment="left")
-        axes[0, 0].set(xlabel=f"gap between arrivals, {name}s", ylabel="share of gaps that are longer")
+            first.set_xlim(0, 1.5 * rates.active.values[-1])
+            first.legend(title=share, alignment="left")
         what = "Arrivals" if rates.active is None else "Arrivals between pauses"
-        axes[0, 0].set_title(_title(what, rates.active or rates.arrivals, name))
+        title = _title(what, rates.active or rates.arrivals, name)
+        first.set(xlabel=f"gap between arrivals, {name}s", ylabel="share of gaps that are longer", title=title)
         if rates.durations is not None:
-            _panel(axes[0, 1], rates.durations, "durations")
-            axes[0, 1].set(
-                xlabel=f"time from assignment to label, {name}s", ylabel="share of durations that are longer"
-            )
-            axes[0, 1].set_title(_title("Completions", rates.durations, name))
+            _panel(second, rates.durations, "durations")
+            title, longer = _title("Completions", rates.durations, name), "share of durations that are longer"
+            second.set(xlabel=f"time from assignment to label, {name}s", ylabel=longer, title=title)
     return figure
 
 
@@ -128,9 +127,7 @@ def _panel(axes: Axes, fit: ExponentialFit, what: str) -> None:
     axes.step(at, above, where="post", color=BLUE, label=f"{len(fit):,} {what}", zorder=3)
     line = np.array([0.0, float(at[-1])])
     axes.plot(line, np.exp(-fit.rate * line), color=RED, linestyle="--", label="fitted exponential", zorder=4)
-    axes.set_yscale("log")
-    axes.set_ylim(0.5 / len(fit), 1.5)
-    axes.set_xlim(left=0)
+    axes.set(yscale="log", ylim=(0.5 / len(fit), 1.5), xlim=(0, None))
     axes.legend()
 
 

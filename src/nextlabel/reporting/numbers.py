@@ -1,4 +1,4 @@
-"""The report of numbers, ratings or several labels that were learnt: the figure, the table and the sentences."""
+"""The reports of what was learnt from answers other than a choice: numbers, ratings, several labels and pairs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from nextlabel.crowd.agreement import Agreement
-from nextlabel.crowd.numbers import LearntNumbers, NumberWorker
+from nextlabel.crowd.numbers import LearntNumbers
+from nextlabel.crowd.pairs import LearntPairs
 from nextlabel.crowd.questions import LearntLabels
 from nextlabel.prose import counted
 from nextlabel.reporting.artifacts import to_eight_digits
@@ -18,7 +19,15 @@ if TYPE_CHECKING:
 
 #: Workers in the table outside a page: those with the most labels, and those who are flagged.
 SHOWN = 20
-HEADER = ("worker", "labels", "bias", "spread", "gain", "reliability", "stands out")
+COLUMNS = {
+    "worker": "{worker}", "labels": "{labels:,}", "bias": "{bias:+.3g}", "spread": "{spread:.3g}",
+    "gain": "{gain:.2f} ({gain_low:.2f} to {gain_high:.2f})", "reliability": "{reliability:.2f}",
+    "stands out": "{flags}",
+}  # fmt: skip
+NEAR = (
+    "Against the known numbers of {known:,.0f} items: correlation {correlation:.3f} and root mean squared error "
+    "{rmse:.3g}; of the labels' plain mean {mean_correlation:.3f} and {mean_rmse:.3g}."
+)
 
 
 def numbers_report(
@@ -31,23 +40,26 @@ def numbers_report(
 ) -> Report:
     """The report of items and workers; with ``gold``, how near the read-out and the plain mean come to it."""
     known = None if gold is None else found.against(gold)
-    rows = [_cells(one) for one in found.workers]
-    brief = [row for k, row in enumerate(rows) if k < SHOWN or row[-1]]
-    more = []
-    if known is not None:
-        more.append(
-            f"Against the known numbers of {known['known']:,.0f} items: correlation {known['correlation']:.3f} and "
-            f"root mean squared error {known['rmse']:.3g}; of the labels' plain mean {known['mean_correlation']:.3f} "
-            f"and {known['mean_rmse']:.3g}."
-        )
+    rows = [
+        {
+            "worker": one.name, "labels": one.labels, "bias": one.bias, "spread": one.spread, "gain": one.gain.mean,
+            "gain_low": one.gain.low, "gain_high": one.gain.high, "reliability": one.reliability,
+            "flags": "; ".join(one.flags),
+        }
+        for one in found.workers
+    ]  # fmt: skip
+    shown = [row | {"flags": ", ".join(one.flags)} for row, one in zip(rows, found.workers, strict=True)]
+    more = [] if known is None else [NEAR.format_map(known)]
     flagged = sum(1 for one in found.workers if one.flags)
-    counts = [counted(len(found.workers), "worker"), counted(len(found.task_names), "item")]
+    counts = f"{counted(len(found.workers), 'worker')}, {counted(len(found.task_names), 'item')}"
     return Report(
-        title=", ".join(counts),
-        tables=[Table(title, HEADER, rows, brief=brief)],
+        title=counts,
+        tables=[
+            Table.of(title, COLUMNS, shown, brief=lambda rows: [r for k, r in enumerate(rows) if k < SHOWN or r[-1]])
+        ],
         sentences=[*found.sentences(), *more, *alike.sentences()],
         heading="Who the workers are",
-        lead=f"{', '.join(counts)}, answers on the {found.answer}.",
+        lead=f"{counts}, answers on the {found.answer}.",
         facts=[(f"{found.fit.sd.mean():.3g}", "standard deviation of an item"), (f"{flagged:,}", "workers stand out")],
         figures=[(lambda: numbers_figure(found), "Estimates against plain means; each worker's bias and spread.")],
         sections={"What was read": read_sentences(read)},
@@ -63,7 +75,7 @@ def numbers_report(
             "read": read,
         },
         files=lambda: {
-            "workers.csv": to_eight_digits([_row(one) for one in found.workers]),
+            "workers.csv": to_eight_digits(rows),
             "tasks.csv": list(found.tasks()),
             "agreement.csv": alike.rows(),
             "workers.png": numbers_figure(found),
@@ -76,7 +88,7 @@ def labels_report(found: LearntLabels, title: str, read: Sequence[Mapping[str, A
     workers = list(found.workers())
     header = ["worker", "labels", "balanced accuracy", *found.form.labels]
     rows = [[str(one["worker"]), f"{one['labels']:,}", *(f"{x:.2f}" for x in [*one.values()][2:])] for one in workers]
-    counts = ", ".join([counted(len(workers), "worker"), counted(len(found.task_names), "item")])
+    counts = f"{counted(len(workers), 'worker')}, {counted(len(found.task_names), 'item')}"
     return Report(
         title=counts,
         tables=[Table(title, header, rows, brief=rows[:SHOWN])],
@@ -95,20 +107,39 @@ def labels_report(found: LearntLabels, title: str, read: Sequence[Mapping[str, A
     )  # fmt: skip
 
 
-def _cells(one: NumberWorker) -> list[str]:
-    gain = f"{one.gain.mean:.2f} ({one.gain.low:.2f} to {one.gain.high:.2f})"
-    return [
-        str(one.name), f"{one.labels:,}", f"{one.bias:+.3g}", f"{one.spread:.3g}", gain, f"{one.reliability:.2f}",
-        ", ".join(one.flags),
-    ]  # fmt: skip
+ITEMS = {
+    "item": "{item}", "rank": "{rank:,}", "score": "{score:.3g}", "sd": "{sd:.3g}", "comparisons": "{comparisons:,}",
+}  # fmt: skip
+JUDGES = {
+    "worker": "{worker}", "comparisons": "{comparisons:,}",
+    "says what they see": "{mean:.2f} ({low:.2f} to {high:.2f})",
+}  # fmt: skip
+SCORE = "score: the chance that an item beats one that is 1 lower is .73; sd: its standard deviation."
 
 
-def _row(one: NumberWorker) -> dict[str, Any]:
-    gain = {"gain": one.gain.mean, "gain_low": one.gain.low, "gain_high": one.gain.high}
-    return {
-        "worker": one.name, "labels": one.labels, "bias": one.bias, "spread": one.spread, **gain,
-        "reliability": one.reliability, "flags": "; ".join(one.flags),
-    }  # fmt: skip
+def pairs_report(found: LearntPairs, title: str, top: int | None = None, **fields: Any) -> Report:
+    """The report; with ``top`` the pairs to compare next are those that tell who is among the best so many."""
+    items, pairs = list(found.tasks()), found.next_pairs(10, top)
+    workers = [{"worker": name, "comparisons": many, **one.as_dict()} for name, many, one in found.workers()]
+    counts = f"{counted(len(items), 'item')}, {counted(len(workers), 'worker')}"
+    read = [one.as_dict() for one in found.read]
+    return Report(
+        title=counts,
+        tables=[
+            Table.of(title, ITEMS, items, SCORE, lambda rows: rows[:SHOWN]),
+            Table.of("Workers", JUDGES, workers, brief=lambda rows: rows[:SHOWN]),
+        ],
+        sentences=[*found.sentences(), f"Compare next: {', '.join(f'{a} and {b}' for a, b in pairs[:3])}."],
+        heading="The order of the items",
+        lead=counts,
+        facts=[(f"{found.discordant():.0%}", "of all pairs expected in the wrong order")],
+        sections={"What was read": read_sentences(read)},
+        fields={
+            "answer": "pair", "tie": found.fit.tie, "discordant": found.discordant(), "items": items,
+            "workers": workers, "next": [list(pair) for pair in pairs], **fields, "read": read,
+        },
+        files=lambda: {"items.csv": items, "workers.csv": to_eight_digits(workers)},
+    )  # fmt: skip
 
 
 def numbers_figure(found: LearntNumbers) -> Figure:

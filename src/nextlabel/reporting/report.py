@@ -11,6 +11,7 @@ import base64
 import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from string import Formatter
 from typing import TYPE_CHECKING, Any
 
 from nextlabel.notebook import table_html
@@ -32,6 +33,15 @@ class Table:
     rows: Cells
     caption: str = ""
     brief: Cells | None = None
+
+    @classmethod
+    def of(
+        cls, title: str, columns: Mapping[str, str], rows: Sequence[Mapping[str, Any]], caption: str = "",
+        brief: Callable[[Cells], Cells] | None = None, nothing: str = "",
+    ) -> Table:  # fmt: skip
+        """A table of rows by the format of each column, such as ``{tasks:,}``; ``nothing`` where something is None."""
+        cells = [[_filled(text, row, nothing) for text in columns.values()] for row in rows]
+        return cls(title, list(columns), cells, caption, None if brief is None else brief(cells))
 
     @property
     def shown(self) -> Cells:
@@ -82,6 +92,11 @@ class Report:
         pages = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True)
         drawn = [(_embedded(draw()), caption) for draw, caption in self.figures]
         return pages.get_template("page.html").render(report=self, figures=drawn, command=command, version=__version__)
+
+
+def _filled(text: str, row: Mapping[str, Any], nothing: str) -> str:
+    known = all(name is None or row[name] is not None for _, name, _, _ in Formatter().parse(text))
+    return text.format_map(row) if known else nothing
 
 
 def _embedded(figure: Figure) -> str:

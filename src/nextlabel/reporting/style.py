@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from nextlabel.prose import needs
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 INK, GREY, PALE = "#1f2933", "#9aa5b1", "#e4e7eb"
@@ -110,13 +109,3 @@ def panel(draw: Callable[..., None], *args: Any) -> Figure:
     with drawing(figsize=(5.4, 4.4)) as (figure, axes):
         draw(axes, *args)
     return figure
-
-
-def legend_beside(figure: Figure, axes: Iterable[Axes]) -> None:
-    """One legend for all axes, right of them."""
-    found: dict[str, Any] = {}
-    for one in axes:
-        handles, labels = one.get_legend_handles_labels()
-        found.update(dict(zip(labels, handles, strict=True)))
-    order = in_order(found)
-    figure.legend([found[name] for name in order], order, loc="outside right center")

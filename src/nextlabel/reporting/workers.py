@@ -39,21 +39,24 @@ MOST_BARS = 60
 MOST_TABLES = 7
 #: Workers in the table outside a page: those with the most labels, and those who are flagged.
 SHOWN = 20
+#: What is told of an audit.
+AUDITED = ("accuracy", "low", "high", "tasks", "audited", "right", "method")
 
 
 def worker_table(found: LearntCrowd, title: str) -> Table:
     """Every worker, with the intervals of every number; outside a page some of them, with that of the accuracy."""
     two = [f"{name} if {name}" for name in reversed(found.answers)] if len(found.answers) == 2 else []
-    header = ["worker", "labels", "accuracy", *two, "worth", "stands out"]
-    rows = [_cells(one, wide=True) for one in found.workers]
-    brief = [_cells(one, wide=False) for k, one in enumerate(found.workers) if k < SHOWN or one.flags]
-    return Table(title, header, rows, brief=brief)
-
-
-def _cells(one: LearntWorker, *, wide: bool) -> list[str]:
-    two = [x for x in (one.sensitivity, one.specificity) if x is not None]
-    more = [_brief(x) if wide else f"{x.mean:.2f}" for x in two]
-    return [str(one.name), f"{one.labels:,}", _brief(one.accuracy), *more, f"{one.worth:.3f}", ", ".join(one.flags)]
+    rows, brief = [], []
+    for k, one in enumerate(found.workers):
+        first, last = (
+            [str(one.name), f"{one.labels:,}", _brief(one.accuracy)],
+            [f"{one.worth:.3f}", ", ".join(one.flags)],
+        )
+        pair = [x for x in (one.sensitivity, one.specificity) if x is not None]
+        rows.append([*first, *map(_brief, pair), *last])
+        if k < SHOWN or one.flags:
+            brief.append([*first, *(f"{x.mean:.2f}" for x in pair), *last])
+    return Table(title, ["worker", "labels", "accuracy", *two, "worth", "stands out"], rows, brief=brief)
 
 
 def _brief(estimate: Estimate) -> str:
@@ -72,8 +75,7 @@ def worker_rows(found: LearntCrowd) -> list[dict[str, Any]]:
         for name, estimate in named.items():
             row |= {name: estimate.mean, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
         row |= {"bits": one.bits, "worth": one.worth, "flags": "; ".join(one.flags)}
-        row |= {"controls": one.controls, "controls_right": one.controls_right}
-        rows.append(row)
+        rows.append(row | {"controls": one.controls, "controls_right": one.controls_right})
     return to_eight_digits(rows)
 
 
@@ -82,29 +84,30 @@ def sentences(found: LearntCrowd) -> list[str]:
     flags = Counter(flag for one in found.workers for flag in one.flags)
     no, yes = found.answers[0], found.answers[-1]
     two = f"'{yes} if {yes}', '{no} if {no}': how often they say so if it is true; " if len(found.answers) == 2 else ""
-    out = [
-        f"accuracy: chance that a label is right on tasks like these, with a 95% interval; {two}worth: tasks that one "
-        "more label is expected to set right, on the task where it helps most."
-    ]
     shares = listed([f"{name} {share:.0%}" for name, share in zip(found.answers, found.fit.share, strict=True)])
-    out.append(f"Shares of the truths: {shares}.")
-    if flags:
-        said = listed([f"{flag} ({many})" for flag, many in flags.most_common()])
-        out.append(f"Workers who stand out: {said}.")
-    for one in found.copying:
-        out.append(
+    said = listed([f"{flag} ({many})" for flag, many in flags.most_common()])
+    looked = (
+        f"{counted(found.pairs, 'pair')} of workers with 10 shared tasks or more looked at for copying"
+        f"{'' if found.copying else ' and nothing was found'}; the chance of one false alarm or more is at most 1%."
+    )
+    return [
+        f"accuracy: chance that a label is right on tasks like these, with a 95% interval; {two}worth: tasks that one "
+        "more label is expected to set right, on the task where it helps most.",
+        f"Shares of the truths: {shares}.",
+        *([f"Workers who stand out: {said}."] if flags else []),
+        *(
             f"{one.workers[0]} and {one.workers[1]} gave the same answer to {one.alike} of the {one.shared} tasks that "
             f"both labelled; skill and hard tasks explain at most {one.excused:.1f} (p {one.p_value:.1g})."
-        )
-    if found.pairs > 0:
-        result = "" if found.copying else " and nothing was found"
-        out.append(
-            f"{counted(found.pairs, 'pair')} of workers with 10 shared tasks or more looked at for copying{result}; "
-            "the chance of one false alarm or more is at most 1%."
-        )
-    for group in found.groups:
-        out.append(f"{listed(group)} agree too well, pair by pair: they may be one person, or copy from one.")
-    return [*out, *accuracy_sentences(found), *found.notes]
+            for one in found.copying
+        ),
+        *([looked] if found.pairs > 0 else []),
+        *(
+            f"{listed(group)} agree too well, pair by pair: they may be one person, or copy from one."
+            for group in found.groups
+        ),
+        *accuracy_sentences(found),
+        *found.notes,
+    ]
 
 
 def accuracy_sentences(found: LearntCrowd) -> list[str]:
@@ -191,13 +194,13 @@ def workers_report(
 
 def crowd_fields(found: LearntCrowd) -> dict[str, Any]:
     """The numbers of a crowd."""
-    taught = found.taught
-    word = None if taught is None else {
+    taught, learner, audit = found.taught, found.learner, found.audit
+    word = taught and {
         "bits": taught.bits,
-        "log_loss_without": None if found.learner is None else taught.without,
-        "log_loss_with": None if found.learner is None else taught.with_,
-        "agrees": None if found.learner is None else found.learner.accuracy,
-    }  # fmt: skip
+        "log_loss_without": learner and taught.without,
+        "log_loss_with": learner and taught.with_,
+        "agrees": learner and learner.accuracy,
+    }
     return {
         **({} if word is None else {"features": word}),
         "labels": int(found.labels_per_task.sum()),
@@ -206,12 +209,7 @@ def crowd_fields(found: LearntCrowd) -> dict[str, Any]:
         "crowd": found.fit.prior.pseudo.tolist(),
         "expected_accuracy": found.expected_accuracy,
         "expected": dict(zip(("mean", "low", "high"), map(float, found.expected[:3]), strict=True)),
-        "audit": None
-        if found.audit is None
-        else {
-            name: getattr(found.audit, name)
-            for name in ("accuracy", "low", "high", "tasks", "audited", "right", "method")
-        },
+        "audit": audit and {name: getattr(audit, name) for name in AUDITED},
         "contradiction": None if found.contradiction is None else found.contradiction.sentences(),
         "groups": [list(group) for group in found.groups],
         "copying": [asdict(one) for one in found.copying],
@@ -266,9 +264,8 @@ def confusions_figure(found: LearntCrowd) -> Figure:
     with drawing(tall, wide, figsize=(11.0, 2.9 * tall), squeeze=False) as (figure, grid):
         for axes, (name, table) in zip(grid.flat, some, strict=False):
             axes.imshow(table, vmin=0.0, vmax=1.0, cmap="Blues")
-            axes.set_title(name)
-            axes.set_xticks(range(len(names)), names)
-            axes.set_yticks(range(len(names)), names)
+            axes.set(title=name, xticks=range(len(names)), yticks=range(len(names)))
+            axes.set(xticklabels=names, yticklabels=names)
             axes.grid(visible=False)
             for at, share in np.ndenumerate(table) if len(names) <= 6 else ():
                 axes.text(at[1], at[0], f"{share:.2f}", ha="center", va="center", color="w" if share > 0.6 else INK)
@@ -290,9 +287,8 @@ def _accuracies(axes: Axes, found: LearntCrowd) -> None:
         axes.plot(place, one.accuracy.mean, marker=marker, color=colour, linestyle="")
     everyone = len(some) == len(found.workers)
     which = "all workers" if everyone else f"the {len(some)} workers with the most labels"
-    axes.set(xlabel=f"{which}, the best first", ylabel="accuracy", ylim=(0, 1.02))
-    axes.set_xticks([])
-    axes.set_title("How often a label is right, with 95% intervals")
+    title = "How often a label is right, with 95% intervals"
+    axes.set(xlabel=f"{which}, the best first", ylabel="accuracy", ylim=(0, 1.02), xticks=[], title=title)
 
 
 def _answers(axes: Axes, found: LearntCrowd) -> None:
@@ -311,10 +307,8 @@ def _answers(axes: Axes, found: LearntCrowd) -> None:
         axes.plot([0, 1], [1, 0], color=GREY, linestyle=":", linewidth=1.2)
         axes.annotate("answers that say nothing", (0.6, 0.37), rotation=-45, ha="center", va="center", color=GREY)
         axes.set_aspect("equal")
-        axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
+        axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), title="What they get right; large: many labels")
         axes.set(xlabel=f"says {no} when the truth is {no}", ylabel=f"says {yes} when the truth is {yes}")
-        axes.set_title("What they get right; large: many labels")
     else:
-        axes.set_xscale("log")
-        axes.set(xlabel="labels given", ylabel="bits per label", ylim=(-0.02, float(np.log2(len(found.answers)))))
-        axes.set_title("What a label says about the truth")
+        ends, title = (-0.02, float(np.log2(len(found.answers)))), "What a label says about the truth"
+        axes.set(xscale="log", xlabel="labels given", ylabel="bits per label", ylim=ends, title=title)

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from scipy.special import expit
@@ -37,16 +37,17 @@ from nextlabel.errors import InputError, ProblemError
 from nextlabel.files.columns import cell_text
 from nextlabel.files.labels import LabelSummary, read_answers, read_labels
 from nextlabel.files.tables import TableSummary
+from nextlabel.model.estimate import Z95
 from nextlabel.model.fact import Fact
 from nextlabel.model.prior import positive
 from nextlabel.model.problem import Problem
 from nextlabel.model.tables import known_keys, labels_asked
 from nextlabel.model.tasks import whole
 from nextlabel.policies.allocation import Outlook
-from nextlabel.policies.crowd.allocator import GrowingCrowd
-from nextlabel.policies.crowd.forms import FormCrowd
-from nextlabel.policies.crowd.valued import NumberCrowd, PairCrowd, RatingCrowd, numbers_of
+from nextlabel.policies.crowd.forms import new_crowd
+from nextlabel.policies.crowd.valued import PairCrowd, numbers_of
 from nextlabel.prose import counted
+from nextlabel.reporting.artifacts import Row
 from nextlabel.reporting.report import Report, Table
 
 Rule = Literal["value", "even"]
@@ -75,34 +76,20 @@ class Recorded:
     supply: Ints | None = None
     judged: str = "what was drawn"
 
-    def crowd(self, seed: int) -> GrowingCrowd:
-        """The allocator of a live campaign, with all items and workers."""
-        kind = self.kind
-        crowd: GrowingCrowd
-        if isinstance(kind, Pair):
-            crowd = PairCrowd(kind, seed)
-            crowd.add_pairs([(str(i), str(j)) for i, j in self.pairs.tolist()])
-        elif isinstance(kind, Form):
-            crowd = FormCrowd(kind, seed)
-        elif isinstance(kind, Number):
-            crowd = NumberCrowd(kind, seed)
-        else:
-            assert isinstance(kind, Rating)
-            crowd = RatingCrowd(kind, np.ones(kind.width), "crowd", seed)
-        tasks = self.labels.tasks
-        crowd.add_tasks(np.zeros((tasks, len(crowd.given_share))), *(np.full(tasks, most) for most in LIMITS))
-        for _ in range(self.labels.workers):
-            crowd.add_worker()
-        return crowd
-
     def buy(self, budget: int, rule: Rule, seed: int) -> CrowdLabels:
         """The labels that a rule buys."""
-        rng, labels, crowd = np.random.default_rng([seed, 7]), self.labels, self.crowd(seed)
-        left: list[dict[int, int]] = [{} for _ in range(labels.workers)]
+        rng, labels, crowd = np.random.default_rng([seed, 7]), self.labels, new_crowd(self.kind, seed)
+        if isinstance(crowd, PairCrowd):
+            crowd.add_pairs([(str(i), str(j)) for i, j in self.pairs.tolist()])
+        no_offsets = np.zeros((labels.tasks, len(crowd.given_share)))
+        crowd.add_tasks(no_offsets, *(np.full(labels.tasks, most) for most in LIMITS))
+        left: dict[int, dict[int, int]] = {crowd.add_worker(): {} for _ in range(labels.workers)}
         for row, (task, worker) in enumerate(zip(labels.task.tolist(), labels.worker.tolist(), strict=True)):
             left[worker][task] = row
         bought, many, version, due = list[int](), np.zeros(labels.tasks), 0, 0
-        visits = np.array([len(one) for one in left], dtype=np.int64)  # of two labels of one item the last is there
+        visits = np.array(
+            [len(one) for one in left.values()], dtype=np.int64
+        )  # of two labels of one item the last is there
         visits = visits if self.supply is None else np.minimum(visits, self.supply)
         for worker in rng.permutation(np.repeat(np.arange(labels.workers), visits)).tolist():
             n, there = len(bought), np.array(sorted(left[worker]), dtype=np.int64)
@@ -165,25 +152,18 @@ class Recorded:
         return Comparisons(first, second, labels.worker, SAID[labels.answer], int(self.pairs.max()) + 1, labels.workers)
 
 
-class Replayed(NamedTuple):
-    """The figure of one rule, read-out and budget: mean and half-width of its 95% interval over the replays."""
-
-    rule: str
-    readout: str
-    budget: int
-    mean: float
-    half_width: float
-
-
 def replay(
     draw: Callable[[int], Recorded],
     budgets: Sequence[int],
     replications: int = 8,
     seed: int = 0,
     progress: Progress | None = None,
-) -> list[Replayed]:
-    """Every rule and read-out at every budget; ``draw`` has the labels of a replication by its number."""
-    out, cells = list[Replayed](), [(budget, rule) for budget in budgets for rule in RULES]
+) -> list[Row]:
+    """The figure of every rule and read-out at every budget: mean and half-width of its 95% interval over the replays.
+
+    ``draw`` has the labels of a replication by its number.
+    """
+    out, cells = list[Row](), [(budget, rule) for budget in budgets for rule in RULES]
     for k, (budget, rule) in enumerate(cells):
         found: dict[str, list[float]] = {readout: [] for readout in READOUTS}
         for r in range(replications):
@@ -192,8 +172,9 @@ def replay(
             for readout in READOUTS:
                 found[readout].append(data.figure(data.read(bought, readout)))
         for readout, one in found.items():
-            half = 1.959963984540054 * np.std(one, ddof=1) / np.sqrt(replications) if replications > 1 else np.inf
-            out.append(Replayed(rule, readout, budget, float(np.mean(one)), float(half)))
+            half = Z95 * np.std(one, ddof=1) / np.sqrt(replications) if replications > 1 else np.inf
+            mean = {"mean": float(np.mean(one)), "half_width": float(half)}
+            out.append({"rule": rule, "readout": readout, "budget": budget, **mean})
         if progress is not None:
             progress((k + 1) / len(cells))
     return out
@@ -208,13 +189,16 @@ def replay_report(
     title: str = "Replayed",
 ) -> Report:
     """The same as a report."""
-    data, found = draw(seed), replay(draw, budgets, replications, seed, progress)
+    data, rows = draw(seed), replay(draw, budgets, replications, seed, progress)
     figure, items, most = FIGURES[data.kind.name], len(data.truth), len(data.labels.task)
-    rows = [[f"{one.budget:,}", one.rule, one.readout, f"{one.mean:.3f}", f"±{one.half_width:.3f}"] for one in found]
+    columns = {
+        "labels": "{budget:,}", "rule": "{rule}", "read out": "{readout}", figure: "{mean:.3f}",
+        "": "±{half_width:.3f}",
+    }  # fmt: skip
     of = f"{counted(items, 'item')}, {counted(data.labels.workers, 'worker')}, {counted(most, 'label')} to buy from"
     return Report(
         title=title,
-        tables=[Table(title, ("labels", "rule", "read out", figure, ""), rows)],
+        tables=[Table.of(title, columns, rows)],
         sentences=[
             f"{of}. 1 is best, and the truth is {data.judged}.",
             "value: the live rule, the item whose next label is worth most; even: the item with the fewest labels. "
@@ -222,10 +206,10 @@ def replay_report(
         ],
         heading=title, lead=of,
         fields={
-            "answer": data.kind.name, "figure": figure, "rows": [one._asdict() for one in found],
+            "answer": data.kind.name, "figure": figure, "rows": rows,
             "replications": replications, "seed": seed, "items": items,
         },
-        files=lambda: {"replays.csv": [one._asdict() for one in found]},
+        files=lambda: {"replays.csv": rows},
     )  # fmt: skip
 
 

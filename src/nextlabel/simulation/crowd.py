@@ -32,7 +32,7 @@ stands for many people of whom each labels a task once.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
 
@@ -59,14 +59,11 @@ from nextlabel.model.problem import Problem
 from nextlabel.model.rewards import Accuracy
 from nextlabel.policies.base import Policy, alike
 from nextlabel.policies.crowd.allocator import CrowdAllocator, CrowdSettings
-from nextlabel.policies.crowd.policies import Chain, RelaxationSolver, belief_grid, group_workers
-from nextlabel.policies.rollout_arrays import make_timing
+from nextlabel.policies.crowd.policies import Chain, belief_grid, group_workers, solve_relaxation
 from nextlabel.simulation.engine import Engine, run_chunks
-from nextlabel.simulation.study import PolicyResult, Study
 from nextlabel.solve.bound import Bound, upper_bound
 from nextlabel.solve.progress import Progress, part
 
-CHANNELS = ("known", "learnt")
 #: Arrivals per label of the budget at most where nothing else ends them.
 MOST_ARRIVALS = 50
 #: Marks the stream of channels that are drawn from a prior.
@@ -75,51 +72,40 @@ CHANNEL_STREAM = 7
 
 @dataclass(frozen=True, eq=False)
 class CrowdSetting:
-    """What is the same in every replication."""
+    """What is the same in every replication, as above; ``value`` is what a task that comes out right is worth.
+
+    By person, ``cost`` is that of a label, and ``named`` is 1 for who labels a task at most once though the channel is
+    known.
+    """
 
     problem: Problem
+    value: float
     beliefs: Floats
     kind: Ints
+    supply: Floats
+    cost: Floats
+    named: Ints
     rates: Floats | None
 
     @classmethod
     def of(cls, problem: Problem) -> CrowdSetting:
         """The problem as arrays; refused where the reward is not accuracy."""
-        if len({c.reward for c in problem.classes}) > 1 or not isinstance(problem.classes[0].reward, Accuracy):
+        reward, workers = problem.classes[0].reward, problem.workers
+        if len({c.reward for c in problem.classes}) > 1 or not isinstance(reward, Accuracy):
             raise InputError(
                 "policies for workers who differ know one reward: how many tasks come out right.",
                 "Leave out utility, or give every class of tasks the same value.",
             )
         laws = [c.prior.probabilities for c in problem.classes if isinstance(c.prior, Fact)]
         beliefs = np.repeat(np.array(laws), [c.count for c in problem.classes], axis=0)
-        kind = np.repeat(np.arange(len(problem.workers)), [w.count for w in problem.workers])
-        given = [w.arrival_rate for w in problem.workers]
+        counts = np.array([w.count for w in workers])
+        kind = np.repeat(np.arange(len(workers)), counts)
+        given = [w.arrival_rate for w in workers]
         rates = np.array(given, dtype=np.float64) if None not in given else None
-        return cls(problem, beliefs, kind, rates)
-
-    @property
-    def value(self) -> float:
-        """What a task that comes out right is worth."""
-        reward = self.problem.classes[0].reward
-        return reward.value if isinstance(reward, Accuracy) else 1.0
-
-    @property
-    def cost(self) -> Floats:
-        """(W,) what a label of each person costs."""
-        each = np.array([w.cost + self.problem.label_cost for w in self.problem.workers])
-        return np.asarray(each[self.kind])
-
-    @property
-    def named(self) -> Ints:
-        """(W,) 1 for a person who labels a task at most once though the channel is known."""
-        counts = np.array([w.count for w in self.problem.workers])
-        return np.asarray(counts > 1, dtype=np.int64)[self.kind]
-
-    @property
-    def supply(self) -> Floats:
-        """(W,) arrivals of each person, or rates where people come at rates."""
-        each = self.rates if self.rates is not None else self._labels()
-        return np.asarray((each / [w.count for w in self.problem.workers])[self.kind])
+        supply = (rates if rates is not None else _labels(problem)) / counts
+        cost = np.array([w.cost + problem.label_cost for w in workers])
+        named = np.asarray(counts > 1, dtype=np.int64)
+        return cls(problem, reward.value, beliefs, kind, supply[kind], cost[kind], named[kind], rates)
 
     def arrivals_left(self, order: Ints, came: int, now: float) -> float:
         """Arrivals still to come, in expectation, after ``came`` of the replication's ``order``."""
@@ -127,10 +113,6 @@ class CrowdSetting:
         rate = problem.peak_rate if self.rates is None else float(self.rates.sum())
         in_time = rate * max(problem.horizon - now, 0.0)
         return in_time if self.rates is not None else min(float(len(order) - came), in_time)
-
-    def _labels(self) -> Floats:
-        labels = np.array([w.labels(self.problem.horizon) for w in self.problem.workers])
-        return np.where(np.isfinite(labels), np.ceil(labels), float(self.problem.budget))
 
     def channels(self, seed: int, replication: int) -> Floats:
         """(W, C, C) the true channels: known ones as they are, others drawn from their prior."""
@@ -143,81 +125,65 @@ class CrowdSetting:
         return np.array(rows)
 
     def order(self, seed: int, replication: int) -> Ints:
-        """The person of each arrival."""
-        first = np.concatenate([[0], np.cumsum([w.count for w in self.problem.workers])]).astype(np.int64)
+        """Who comes, arrival by arrival."""
+        problem, workers = self.problem, self.problem.workers
+        first = np.concatenate([[0], np.cumsum([w.count for w in workers])]).astype(np.int64)
         if self.rates is not None:
-            mean = float(self.rates.sum()) * self.problem.horizon
-            most = MOST_ARRIVALS * self.problem.budget
-            n = most if not np.isfinite(mean) else min(most, int(mean + 10.0 * np.sqrt(mean)) + 20)
+            mean = float(self.rates.sum()) * problem.horizon
+            n = int(min(MOST_ARRIVALS * problem.budget, mean + 10.0 * np.sqrt(mean) + 20.0))
             return draw_types(np.cumsum(self.rates / self.rates.sum()), first, n, seed, replication)
-        parts = []
-        for m, labels in enumerate(self._labels()):
-            parts.append(first[m] + np.arange(int(labels)) % self.problem.workers[m].count)
+        parts = [first[m] + np.arange(int(many)) % workers[m].count for m, many in enumerate(_labels(problem))]
         return draw_order(np.concatenate(parts).astype(np.int64), seed, replication)
 
-    def timing(self, wait: bool) -> Timing:
+    @property
+    def timing(self) -> Timing:
         """When people come and how long they take."""
-        problem = self.problem
+        problem, rates = self.problem, self.problem.rate_pieces
         if self.rates is not None:
-            return Timing(
-                np.zeros(1), np.array([float(self.rates.sum())]), problem.completion_rate, problem.horizon, wait
-            )
-        return make_timing(problem, wait)
+            rates = np.zeros(1), np.array([float(self.rates.sum())])
+        return Timing(*rates, problem.completion_rate, problem.horizon, True)
 
 
-def simulate_crowd(
-    problem: Problem,
-    policies: Sequence[Policy],
-    *,
-    replications: int,
-    seed: int,
-    engine: Engine,
-    turn_away: bool = False,
-    channels: str = "known",
-    bound: Bound | None = None,
-    progress: Progress | None = None,
-) -> Study:
-    """Simulate every policy on the same people and answers."""
-    if channels not in CHANNELS:
-        raise InputError(f"channels {channels!r} are not known here.", "Use known or learnt.")
+def _labels(problem: Problem) -> Floats:
+    """(M,) arrivals of each type; as many as the budget where there is no limit."""
+    labels = np.array([w.labels(problem.horizon) for w in problem.workers])
+    return np.where(np.isfinite(labels), np.ceil(labels), float(problem.budget))
+
+
+def play_crowds(
+    problem: Problem, policies: Sequence[Policy], count: int, seed: int, engine: Engine, bound: Bound, turn_away: bool,
+    learnt: bool, progress: Progress | None,
+) -> Iterator[tuple[str, Floats, Floats | None, Floats, Floats, bool, tuple[float, float]]]:  # fmt: skip
+    """What ``simulation.study.PolicyResult`` is of, by policy, on the same people and answers."""
     setting = CrowdSetting.of(problem)
     for policy in policies:
         if not policy.knows_workers:
             raise alike(policy.name)
-    bound = bound or turned_bound(problem, turn_away, channels == "learnt")
     values = reference_values(setting, turn_away)
-    results = []
     for k, policy in enumerate(policies):
         begin = perf_counter()
-        campaigns = CrowdCampaigns(setting, policy, turn_away, channels == "learnt", values, seed)
-        out = run_chunks(engine, campaigns.chunk, replications, part(progress, k, len(policies)))[0]
-        rewards = setting.value * out[:, 0] - out[:, 6]
-        gaps = bound.value - (setting.value * out[:, 1] - out[:, 6])
-        results.append(
-            PolicyResult.of(
-                policy.name, problem.tasks, bound, rewards, gaps, out[:, 2], out[:, 3], False,
-                (0.0, perf_counter() - begin),
-            )
-        )  # fmt: skip
-    if progress is not None:
-        progress(1.0)
-    return Study(problem, bound, tuple(results), replications, seed, "wait")
+        campaigns = CrowdCampaigns(setting, policy, turn_away, learnt, values, seed)
+        out = run_chunks(engine, campaigns.chunk, count, part(progress, k, len(policies)))[0]
+        rewards, cost = setting.value * out[:, 0] - out[:, 6], out[:, 6]
+        gaps = bound.value - (setting.value * out[:, 1] - cost)
+        yield policy.name, rewards, gaps, out[:, 2], out[:, 3], False, (0.0, perf_counter() - begin)
 
 
 def turned_bound(problem: Problem, turn_away: bool, learnt: bool = False) -> Bound:
     """The bound; where nobody is turned away, that of the types as they come before the budget is spent."""
-    supply = [worker.supply for worker in problem.workers]
-    finite = [n for n in supply if n is not None]
-    total = sum(finite)
-    once = [n for n, w in zip(finite, problem.workers, strict=False) if learnt or w.count > 1]
-    counts = [w.count for w in problem.workers if learnt or w.count > 1]
+    supply = [0 if worker.supply is None else worker.supply for worker in problem.workers]
+    total, endless = sum(supply), any(worker.supply is None for worker in problem.workers)
     # A worker who has had every task would pass, and the arrivals that use up the budget would be more.
-    passes = any(math.ceil(n / c) > problem.tasks for n, c in zip(once, counts, strict=False))
-    if turn_away or len(finite) < len(supply) or total <= problem.budget or passes:
+    passes = any(
+        math.ceil(n / worker.count) > problem.tasks
+        for n, worker in zip(supply, problem.workers, strict=True)
+        if learnt or worker.count > 1
+    )
+    if turn_away or endless or total <= problem.budget or passes:
         return upper_bound(problem)
     workers = tuple(
         replace(worker, supply=max(1, math.ceil(n * problem.budget / total)))
-        for worker, n in zip(problem.workers, finite, strict=True)
+        for worker, n in zip(problem.workers, supply, strict=True)
     )
     bound = upper_bound(replace(problem, workers=workers))
     return replace(bound, assumes=f"{bound.assumes} Nobody is turned away, so types label as they come.")
@@ -236,8 +202,7 @@ def reference_values(setting: CrowdSetting, turn_away: bool) -> Floats:
     members = np.zeros(len(chain.grid))
     at = setting.beliefs[:, 1] if setting.beliefs.shape[1] == 2 else setting.beliefs.max(axis=1)
     np.add.at(members, np.clip(np.searchsorted(chain.grid, at), 0, len(members) - 1), 1.0)
-    solver = RelaxationSolver(chain.tables, chain.reward, cost / setting.value)
-    return solver.solve(members, budget, by_type).values
+    return solve_relaxation(chain.tables, chain.reward, cost / setting.value, members, budget, by_type).values
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -287,7 +252,7 @@ class CrowdCampaigns:
             belief_grid(setting.beliefs.shape[1]),
             self.values,
             problem.budget,
-            setting.timing(True),
+            setting.timing,
             NO_RECORD,
         )
         run = new_crowd_run(world, setting.beliefs, seed, replication)
@@ -311,9 +276,8 @@ class CrowdCampaigns:
 
 def _prior(setting: CrowdSetting) -> CrowdPrior | None:
     """The problem's own prior of channels, where it has one."""
-    priors = [(w.count, np.array(w.prior)) for w in setting.problem.workers if w.prior is not None]
+    priors = [(np.array(w.prior), w.count) for w in setting.problem.workers if w.prior is not None]
     if not priors:
         return None
-    answers = setting.beliefs.shape[1]
-    weights = np.average([p for _, p in priors], axis=0, weights=[n for n, _ in priors])
-    return CrowdPrior(weights, CrowdPrior.default(answers).share)
+    weights, counts = zip(*priors, strict=True)
+    return CrowdPrior(np.average(weights, axis=0, weights=counts), CrowdPrior.default(setting.beliefs.shape[1]).share)

@@ -3,7 +3,7 @@
 ============= =========================================================================================
 task first    the policy names a task; its next recorded label comes in, with its worker (random order)
 worker first  the recorded labels' workers arrive; the policy picks a task of the worker's own record
-timed         arrivals, durations and workers as they were, batch by batch (``TimedCampaign``)
+timed         arrivals, durations and workers as they were, batch by batch (``play_timed``)
 ============= =========================================================================================
 
 Draws are keyed by (seed, replication): every policy meets the same orders, and task first these are the orders of
@@ -40,7 +40,7 @@ from nextlabel.crowd.crowdlab import activelab, crowdlab
 from nextlabel.crowd.fit import CrowdLabels, fit_crowd
 from nextlabel.crowd.learner import expected_jointly, learn_jointly
 from nextlabel.crowd.prior import CrowdPrior
-from nextlabel.errors import InputError
+from nextlabel.errors import InputError, one_of, refuse
 from nextlabel.files.features import Features
 from nextlabel.kernels.crowd_campaign import new_bins, put
 from nextlabel.kernels.crowd_rollout import (
@@ -200,19 +200,14 @@ def labels_given(
     """(budget, labels given, arrivals turned away) of one replication, for rising budgets."""
     policy = make_policy(rule)
     if not policy.knows_workers:
-        if setup.replay != "task-first":
-            raise InputError(
-                f"policy {policy.name!r} takes workers as equal and is replayed task-first only.",
-                "Use crowd, crowd-uncertainty or uniform.",
-            )
+        what = f"policy {policy.name!r} takes workers as equal and is replayed task-first only."
+        refuse((setup.replay != "task-first", what, "Use crowd, crowd-uncertainty or uniform."))
         yield from labels_by_equal_workers(setup.record, policy, budgets, setup.seed, replication)
     elif isinstance(policy, ActiveLab):
         yield from labels_by_activelab(setup, budgets, replication)
     elif setup.replay == "timed":
         for budget in budgets:
-            campaign = TimedCampaign(setup, policy, budget)
-            campaign.play()
-            yield budget, campaign.labels(), campaign.turned_away
+            yield play_timed(setup, policy, budget)
     elif not policy.planned_ahead and not (setup.turn_away and setup.replay == "worker-first"):
         yield from play_orders(setup, policy, budgets, replication)
     else:
@@ -222,30 +217,41 @@ def labels_given(
 
 def _checked(setup: CrowdReplaySetup, budgets: Sequence[int], replications: int) -> int:
     record = setup.record
-    if setup.replay not in REPLAYS:
-        raise InputError(f"replay {setup.replay!r} is not known.", f"Use one of {', '.join(REPLAYS)}.")
-    if setup.turn_away and setup.replay == "task-first":
-        raise InputError(
+    one_of("replay", setup.replay, REPLAYS)
+    refuse(
+        (
+            setup.turn_away and setup.replay == "task-first",
             "task first, nobody can be turned away: the task is chosen before it is known who comes.",
             "Replay worker-first, or leave out --turn-away.",
-        )
-    if not budgets:
-        raise InputError("no budget is given.", "Give at least one number of labels.")
+        ),
+        (not budgets, "no budget is given.", "Give at least one number of labels."),
+    )
     for budget in budgets:
         whole("budget", budget, 1, "Give the number of labels to buy, e.g. --budget 1200.")
-        if budget > len(record):
-            raise InputError(
-                f"the budget is {budget:,} and {len(record):,} labels are recorded.", "Give a smaller one."
-            )
+        what = f"the budget is {budget:,} and {len(record):,} labels are recorded."
+        refuse((budget > len(record), what, "Give a smaller one."))
     pairs = record.labels.task * record.labels.workers + record.labels.worker
-    if len(np.unique(pairs)) < len(record):
-        raise InputError(
-            "a worker has labelled a task more than once.", "Keep the first label of each worker on each task."
-        )
+    refuse((
+        len(np.unique(pairs)) < len(record),
+        "a worker has labelled a task more than once.",
+        "Keep the first label of each worker on each task.",
+    ))  # fmt: skip
     if setup.replay == "timed":
         Schedule.of(record, max(budgets))  # refuses a record without times
     whole("seed", setup.seed, 0, "Give a whole number from 0, e.g. --seed 0.")
     return whole("replications", replications, 1, "Give at least one replication, e.g. --replications 50.")
+
+
+def new_allocator(
+    setup: CrowdReplaySetup, rule: Policy, budget: int, replication: int = 0, expert: float = 0.0
+) -> CrowdAllocator:
+    """An allocator of all tasks, which learns the workers."""
+    labels, task_first = setup.record.labels, setup.replay == "task-first"
+    settings = CrowdSettings(rule, setup.turn_away, task_first, resolves=RESOLVES, seed=setup.seed, expert=expert)
+    return CrowdAllocator(
+        np.full((labels.tasks, labels.answers), 1.0 / labels.answers), budget, settings,
+        workers=labels.workers, prior=setup.prior, arrivals=len(setup.record), replication=replication,
+    )  # fmt: skip
 
 
 def play_orders(
@@ -255,36 +261,26 @@ def play_orders(
 
     Yields (budget, labels given, arrivals turned away) for the rising ``budgets`` of one campaign.
     """
-    labels, task_first = setup.record.labels, setup.replay == "task-first"
-    K, C = labels.tasks, labels.answers
+    task_first, K = setup.replay == "task-first", setup.record.labels.tasks
     rows, world = _recorded_world(setup, budgets[-1], replication)
-    settings = CrowdSettings(rule, setup.turn_away, task_first, resolves=RESOLVES, seed=setup.seed, expert=setup.expert)
-    policy = CrowdAllocator(
-        np.full((K, C), 1.0 / C), budgets[-1], settings,
-        workers=labels.workers, prior=setup.prior, arrivals=len(setup.record), replication=replication,
-    )  # fmt: skip
-    run, history = new_crowd_run(world, np.zeros((0, C)), setup.seed, replication), policy.campaign.history
-    step = max(1, int(REFIT_SHARE * K))
-    next_fit, next_solve, over = step, 0, False
-    next_lesson, lesson = 0 if setup.features is None else K // 8, max(1, int(TAUGHT_SHARE * K))
-    names = [] if setup.features is None else [setup.record.tasks[x] for x in rows]
+    policy = new_allocator(setup, rule, budgets[-1], replication, setup.expert)
+    run = new_crowd_run(world, np.zeros((0, setup.record.labels.answers)), setup.seed, replication)
+    step, lesson = max(1, int(REFIT_SHARE * K)), max(1, int(TAUGHT_SHARE * K))
+    next_fit, next_lesson, next_solve, over = step, K // 8, 0, False
     for budget in budgets:
         while not over and policy.given < budget:
             over = play_crowd(
                 world, run, policy.campaign, policy.plan, setup.turn_away, setup.seed, replication,
                 min(budget, next_fit),
             )  # fmt: skip
-            policy.given = int(history.size[0])
+            policy.given = int(policy.campaign.history.size[0])
             if not task_first:
                 policy.arrivals = float(len(setup.record) - run.counters[ARRIVED])
             if policy.given >= next_fit:
                 next_fit = policy.given + step
                 if setup.features is not None and policy.given >= next_lesson:
                     next_lesson = policy.given + lesson
-                    n = policy.given
-                    given_out, who, said = history.task[:n].copy(), history.worker[:n].copy(), history.answer[:n].copy()
-                    so_far = CrowdLabels(given_out, who, said, K, labels.workers, C)
-                    policy.hear(so_far, setup.features, names)
+                    policy.hear(policy.labels(K), setup.features, [setup.record.tasks[x] for x in rows])
                 policy.refit()
                 # Task first everybody is the same mixture of workers: the plan moves slowly, and ten are enough.
                 if policy.due and (not task_first or policy.given >= next_solve):
@@ -292,11 +288,8 @@ def play_orders(
                     next_solve = policy.given + budgets[-1] // RESOLVES
                 else:
                     policy.rebin()
-        n = policy.given
-        given = CrowdLabels(
-            rows[history.task[:n]], history.worker[:n].copy(), history.answer[:n].copy(), K, labels.workers, C
-        )
-        yield budget, given, 0 if task_first else int(run.counters[TURNED_AWAY])
+        given = policy.labels(K)
+        yield budget, given._replace(task=rows[given.task]), 0 if task_first else int(run.counters[TURNED_AWAY])
 
 
 def _recorded_world(setup: CrowdReplaySetup, budget: int, replication: int) -> tuple[Ints, CrowdWorld]:
@@ -329,11 +322,8 @@ def labels_by_equal_workers(
     these are the first of the task's drawn order. So its labels can be read out with the workers who gave them.
     """
     labels = record.labels
-    if labels.answers != 2:
-        raise InputError(
-            f"policy {policy.name!r} is for two answers, and the labels have {labels.answers}.",
-            "Use crowd, crowd-uncertainty or uniform.",
-        )
+    what = f"policy {policy.name!r} is for two answers, and the labels have {labels.answers}."
+    refuse((labels.answers != 2, what, "Use crowd, crowd-uncertainty or uniform."))
     place, setup = record.rows, ReplaySetup(record, arrival_rate=ARRIVALS, completion_rate=AT_ONCE_RATE, seed=seed)
     drawn = setup.drawn(replication)
     by_task = np.where(drawn >= 0, np.take_along_axis(place, np.maximum(drawn, 0), axis=1), -1)
@@ -387,11 +377,8 @@ class Schedule:
             )
         seconds = record.submitted - record.started
         unknown = int(np.count_nonzero(~np.isfinite(seconds) | (seconds < 0)))
-        if unknown:
-            raise InputError(
-                f"{unknown:,} of {len(record):,} labels lack a time or were handed in before they were begun.",
-                "Leave these labels out, or replay worker-first.",
-            )
+        what = f"{unknown:,} of {len(record):,} labels lack a time or were handed in before they were begun."
+        refuse((unknown, what, "Leave these labels out, or replay worker-first."))
         batch = np.zeros(len(record), dtype=np.int64)
         if record.batch is not None:
             batch = np.unique(record.batch, return_inverse=True)[1].astype(np.int64)
@@ -414,8 +401,8 @@ def shared_out(budget: int, tasks: Ints, most: Ints) -> Ints:
     return out
 
 
-class TimedCampaign:
-    """Recorded labels with their own times: one policy over all batches, each with a view of its own.
+def play_timed(setup: CrowdReplaySetup, rule: Policy, budget: int) -> tuple[int, CrowdLabels, int]:
+    """Recorded labels with their own times: budget, labels given, arrivals turned away, by one policy over all batches.
 
     ========= =====================================================================================================
     arrival   each recorded label is one: its worker asks at the moment at which they began it
@@ -429,89 +416,55 @@ class TimedCampaign:
     may overlap in time; labels in flight are integrated out (``kernels.crowd_campaign``).
     Guarantee: deterministic, no chance at all; no answer is used before it was handed in.
     """
-
-    def __init__(self, setup: CrowdReplaySetup, rule: Policy, budget: int) -> None:
-        self.record, self.setup = setup.record, setup
-        self.schedule = Schedule.of(setup.record, budget)
-        labels = setup.record.labels
-        settings = CrowdSettings(rule, setup.turn_away, resolves=RESOLVES, seed=setup.seed)
-        self.whole = CrowdAllocator(
-            np.full((labels.tasks, labels.answers), 1.0 / labels.answers), budget, settings,
-            workers=labels.workers, prior=setup.prior, arrivals=len(setup.record),
-        )  # fmt: skip
-        self.rows: dict[tuple[int, int], list[int]] = defaultdict(list)
-        for row, (worker, batch) in enumerate(zip(labels.worker.tolist(), self.schedule.batch.tolist(), strict=True)):
-            self.rows[worker, batch].append(row)
-        self.views: dict[int, CrowdAllocator] = {}
-        self.pending: list[tuple[float, int, int, int]] = []
-        self.step, self.next_fit = 1, 1
-        self.turned_away = 0
-
-    def play(self) -> None:
-        """All arrivals, and then all labels in flight."""
-        started, worker = self.record.started, self.record.labels.worker
-        assert started is not None
-        left = np.bincount(self.schedule.batch)
-        for row in self.schedule.arrivals.tolist():
-            now, batch = float(started[row]), int(self.schedule.batch[row])
-            self._complete_until(now)
-            view = self.views.get(batch)
-            if view is None:
-                view = self.views[batch] = self._open(batch)
-            self._arrive(view, batch, int(worker[row]), now)
-            left[batch] -= 1
-            if left[batch] == 0:
-                del self.views[batch]
-        self._complete_until(np.inf)
-
-    def labels(self) -> CrowdLabels:
-        """The labels given, in the order in which their workers were given the tasks."""
-        history, labels = self.whole.campaign.history, self.record.labels
-        n = int(history.size[0])
-        return CrowdLabels(
-            history.task[:n].copy(), history.worker[:n].copy(), history.answer[:n].copy(),
-            labels.tasks, labels.workers, labels.answers,
-        )  # fmt: skip
-
-    def _open(self, batch: int) -> CrowdAllocator:
-        view, rows = copy(self.whole), np.flatnonzero(self.schedule.batch == batch)
-        tasks = np.unique(self.record.labels.task[rows])
-        bins = new_bins(self.record.labels.tasks, len(self.whole.campaign.bins.head))
-        for x in tasks:
-            put(bins, x, 0, 0, MOST_PLANS)
-        view.campaign = self.whole.campaign._replace(bins=bins, kind=np.zeros_like(self.whole.campaign.kind))
-        view.budget, view.given = int(self.schedule.budgets[batch]), 0
-        view.arrivals = float(len(rows))
-        self.step = max(1, int(TIMED_REFIT_SHARE * len(tasks)))
-        view.resolve()
-        return view
-
-    def _arrive(self, view: CrowdAllocator, batch: int, worker: int, now: float) -> None:
-        if view.given >= view.budget:
-            return
-        rows = self.rows[worker, batch]
-        tasks = self.record.labels.task[rows]
-        outlook = view.outlook(tasks)
-        x = view.choose(worker, outlook)
-        view.arrived(worker)
-        if isinstance(x, str):
-            self.turned_away += 1
-            return
-        row, entry = rows.pop(int(np.flatnonzero(tasks == x)[0])), outlook.lease
-        view.assign(entry, x, worker)
-        heappush(self.pending, (now + float(self.schedule.seconds[row]), entry, row, batch))
-
-    def _complete_until(self, now: float) -> None:
-        while self.pending and self.pending[0][0] <= now:
-            _, entry, row, batch = heappop(self.pending)
-            view = self.views.get(batch, self.whole)
-            view.complete(entry, int(self.record.labels.answer[row]))
-            self.next_fit -= 1
-            if self.next_fit <= 0:
-                self.next_fit = self.step
+    record, labels, schedule = setup.record, setup.record.labels, Schedule.of(setup.record, budget)
+    whole_campaign, left, turned = new_allocator(setup, rule, budget), np.bincount(schedule.batch), 0
+    rows, views = defaultdict[tuple[int, int], list[int]](list), dict[int, CrowdAllocator]()
+    for row, key in enumerate(zip(labels.worker.tolist(), schedule.batch.tolist(), strict=True)):
+        rows[key].append(row)
+    pending, step, next_fit = list[tuple[float, int, int, int]](), 1, 1
+    assert record.started is not None
+    arrivals = [(float(record.started[row]), row) for row in schedule.arrivals.tolist()]
+    for now, arrival in [*arrivals, (np.inf, -1)]:
+        while pending and pending[0][0] <= now:
+            _, entry, row, batch = heappop(pending)
+            view, next_fit = views.get(batch, whole_campaign), next_fit - 1
+            view.complete(entry, int(labels.answer[row]))
+            if next_fit <= 0:
+                next_fit = step
                 view.refit()
-                for other in self.views.values():
-                    if other.due:
-                        other.resolve()
-                    else:
-                        other.rebin()
+                for other in views.values():
+                    (other.resolve if other.due else other.rebin)()
+        if arrival < 0:
+            break
+        batch, worker = int(schedule.batch[arrival]), int(labels.worker[arrival])
+        if batch not in views:
+            views[batch], step = _open(whole_campaign, labels, schedule, batch)
+        view, mine = views[batch], rows[worker, batch]
+        if view.given < view.budget:
+            tasks = labels.task[mine]
+            outlook = view.outlook(tasks)
+            x = view.choose(worker, outlook)
+            view.arrived(worker)
+            if isinstance(x, str):
+                turned += 1
+            else:
+                row, entry = mine.pop(int(np.flatnonzero(tasks == x)[0])), outlook.lease
+                view.assign(entry, x, worker)
+                heappush(pending, (now + float(schedule.seconds[row]), entry, row, batch))
+        left[batch] -= 1
+        if left[batch] == 0:
+            del views[batch]
+    return budget, whole_campaign.labels(labels.tasks), turned
+
+
+def _open(campaign: CrowdAllocator, labels: CrowdLabels, schedule: Schedule, batch: int) -> tuple[CrowdAllocator, int]:
+    """A view of the campaign that has the batch's tasks alone, and the labels after which all is fitted anew."""
+    view, rows = copy(campaign), np.flatnonzero(schedule.batch == batch)
+    tasks = np.unique(labels.task[rows])
+    bins = new_bins(labels.tasks, len(campaign.campaign.bins.head))
+    for x in tasks:
+        put(bins, x, 0, 0, MOST_PLANS)
+    view.campaign = campaign.campaign._replace(bins=bins, kind=np.zeros_like(campaign.campaign.kind))
+    view.budget, view.given, view.arrivals = int(schedule.budgets[batch]), 0, float(len(rows))
+    view.resolve()
+    return view, max(1, int(TIMED_REFIT_SHARE * len(tasks)))

@@ -16,10 +16,10 @@ from functools import partial
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.errors import InputError
+from nextlabel.errors import refuse
 from nextlabel.model.estimate import Z95
 from nextlabel.model.problem import PiecewiseRate, Problem
-from nextlabel.model.tasks import ScoreClasses, TaskClass, whole
+from nextlabel.model.tasks import ScoreClasses, TaskClass, counts_of, whole
 from nextlabel.policies.base import Policy, Setting
 from nextlabel.policies.registry import make_policy
 from nextlabel.policies.rollout_arrays import FEW_CLASSES, Rollout, make_policy_arrays, make_problem_arrays
@@ -62,8 +62,8 @@ def value_curve(
 ) -> ValueCurve:
     """The value of ``policy`` with each of the ``budgets`` (rising), everything else as ``problem`` has it."""
     wanted = np.array([whole("budget", b, 0, "Give numbers of labels.") for b in budgets], dtype=np.int64)
-    if len(wanted) == 0 or np.any(np.diff(wanted) <= 0):
-        raise InputError("the budgets do not rise.", "Give different numbers of labels, the smallest first.")
+    falls = len(wanted) == 0 or np.any(np.diff(wanted) <= 0)
+    refuse((falls, "the budgets do not rise.", "Give different numbers of labels, the smallest first."))
     count = whole("replications", replications, 2, "Give at least two replications, e.g. --replications 200.")
     rule, engine = make_policy(policy), engine or Engine()
     many = len(problem.classes) > FEW_CLASSES
@@ -77,8 +77,8 @@ def value_curve(
 def _each_alone(
     problem: Problem, policy: Policy, budgets: Ints, count: int, seed: int, engine: Engine, progress: Progress | None
 ) -> ValueCurve:
-    if policy.solves_again:
-        raise InputError(f"policy {policy.name!r} solves again and has no curve.", "Use index, auto or another rule.")
+    what = f"policy {policy.name!r} solves again and has no curve."
+    refuse((policy.solves_again, what, "Use index, auto or another rule."))
     rewards, labels = np.empty((2, count, len(budgets)))
     for k, budget in enumerate(budgets.tolist()):
         if budget == 0:
@@ -101,20 +101,14 @@ def sample_tasks(problem: Problem) -> tuple[Problem, int]:
     step = problem.tasks // SAMPLED_TASKS
     if step < 2 or len(problem.classes) <= FEW_CLASSES:
         return problem, 1
-    classes = problem.classes
+    classes, counts = problem.classes, counts_of(problem.classes).astype(np.int64)
+    scores = classes.values if isinstance(classes, ScoreClasses) else np.zeros(len(classes))
+    order = np.argsort(scores, kind="stable")
+    which, kept = np.unique(np.repeat(np.arange(len(order)), counts[order])[step // 2 :: step], return_counts=True)
     some: Sequence[TaskClass]
     if isinstance(classes, ScoreClasses):
-        order = np.argsort(classes.values, kind="stable")
-        counts = classes.counts[order].astype(np.int64)
-    else:
-        counts = np.array([c.count for c in classes], dtype=np.int64)
-        order = np.arange(len(classes))
-    members = np.repeat(np.arange(len(order)), counts)[step // 2 :: step]
-    which, kept = np.unique(members, return_counts=True)
-    kept = kept.astype(np.int64)
-    if isinstance(classes, ScoreClasses):
-        values = classes.values[order][which]
-        some = classes.of(values, kept)
+        values, many = scores[order][which], kept.astype(np.int64)
+        some = classes.of(values, many)
     else:
         some = tuple(replace(classes[k], count=n) for k, n in zip(which.tolist(), kept.tolist(), strict=True))
     rate = problem.arrival_rate

@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
-from nextlabel.errors import InputError
+from nextlabel.errors import InputError, refuse
 from nextlabel.prose import needs
 from nextlabel.solve.progress import Progress
 
@@ -37,56 +36,47 @@ class Engine:
     scheduler: str | None = None
 
     def __post_init__(self) -> None:
-        if self.kind not in ENGINES:
-            raise InputError(f"engine {self.kind!r} is not known.", f"Known engines: {', '.join(ENGINES)}.")
-        if self.kind == "dask" and self.scheduler is None:
-            raise InputError("the dask engine needs a scheduler.", "Give --scheduler tcp://HOST:PORT.")
-        if self.jobs < 1:
-            raise InputError(
-                f"jobs is {self.jobs}, which is less than 1.", "Give the number of cores to use, e.g. --jobs 2."
-            )
+        refuse(
+            (self.kind not in ENGINES, f"engine {self.kind!r} is not known.", f"Known engines: {', '.join(ENGINES)}."),
+            (
+                self.kind == "dask" and self.scheduler is None,
+                "the dask engine needs a scheduler.",
+                "Give --scheduler tcp://HOST:PORT.",
+            ),
+            (self.jobs < 1, f"jobs is {self.jobs}, which is less than 1.", "Give the number of cores, e.g. --jobs 2."),
+        )
 
 
 def run_chunks(engine: Engine, chunk: Chunk, replications: int, progress: Progress | None) -> tuple[Any, ...]:
     """``chunk(first, count)`` over all replications, the pieces of each array put together in order."""
     from joblib import Parallel, delayed
 
-    even = max(1, -(-replications // (CHUNKS_A_WORKER * engine.jobs)))
-    pace = ChunkPacing(even if engine.kind == "dask" else 1, even)
-    done: list[tuple[Any, ...]] = []
-    ready = 0
+    most = max(1, -(-replications // (CHUNKS_A_WORKER * engine.jobs)))
+    size, ready, done = most if engine.kind == "dask" else 1, 0, list[tuple[Any, ...]]()
+
+    def timed(first: int, count: int) -> tuple[Any, ...]:
+        nonlocal size  # looked at when a chunk is handed out
+        begin = perf_counter()
+        out = chunk(first, count)
+        seconds = max(perf_counter() - begin, 1e-9)
+        size = max(1, min(most, GROWTH * count, int(count * CHUNK_SECONDS / seconds)))
+        return out
+
+    def pieces() -> Iterator[tuple[int, int]]:
+        first = 0
+        while first < replications:
+            count = min(size, replications - first)
+            yield first, count
+            first += count
+
     with backend(engine) as options:
-        call = delayed(chunk if engine.kind == "dask" else partial(pace.timed, chunk))
-        calls = (call(first, count) for first, count in pace.pieces(replications))
-        for part in Parallel(return_as="generator", **options)(calls):
+        call = delayed(chunk if engine.kind == "dask" else timed)
+        for part in Parallel(return_as="generator", **options)(call(first, count) for first, count in pieces()):
             done.append(part)
             ready += len(part[0])
             if progress is not None:
                 progress(ready / replications)
     return tuple(np.concatenate(parts) for parts in zip(*done, strict=True))
-
-
-class ChunkPacing:
-    """How many replications the next chunk gets: from ``size`` up to ``most``, as the chunks so far took."""
-
-    def __init__(self, size: int, most: int) -> None:
-        self.size, self.most = size, most
-
-    def pieces(self, replications: int) -> Iterator[tuple[int, int]]:
-        """(first, count) of each chunk; the size is looked at when a chunk is handed out."""
-        first = 0
-        while first < replications:
-            count = min(self.size, replications - first)
-            yield first, count
-            first += count
-
-    def timed(self, chunk: Chunk, first: int, count: int) -> tuple[Any, ...]:
-        """Run a chunk and learn from it."""
-        begin = perf_counter()
-        out = chunk(first, count)
-        seconds = max(perf_counter() - begin, 1e-9)
-        self.size = max(1, min(self.most, GROWTH * count, int(count * CHUNK_SECONDS / seconds)))
-        return out
 
 
 @contextmanager

@@ -23,7 +23,7 @@ import numpy as np
 from scipy.special import expit, logit
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.errors import InputError
+from nextlabel.errors import InputError, refuse
 from nextlabel.kernels.inputs import TIED, Lattices
 from nextlabel.kernels.ranked_tasks import BETA, COIN, OF_CLASS, RankedTasks, class_worth, first_answers
 from nextlabel.kernels.rollout import ProblemArrays
@@ -94,15 +94,14 @@ def ranked_tables(
             f"policy {policy.name!r} cannot be used with more than {FEW_CLASSES} kinds of tasks.",
             "Use index, okg, uncertainty, uniform or another rule that looks at the task alone.",
         )
-    if isinstance(policy, Index) and (policy.table is not None or policy.cap is not None):
-        raise InputError(
-            f"with more than {FEW_CLASSES} kinds of tasks the index takes neither a table nor a cap.",
-            "Use Index(), which works out what it needs.",
-        )
+    refuse((
+        isinstance(policy, Index) and (policy.table is not None or policy.cap is not None),
+        f"with more than {FEW_CLASSES} kinds of tasks the index takes neither a table nor a cap.",
+        "Use Index(), which works out what it needs.",
+    ))  # fmt: skip
     policy.check_answers(problem.answers)
     static = isinstance(policy, StaticPolicy)
-    ranked = rank_by(problem)
-    classes = ranked.classes
+    classes, class_of, share, law, own = rank_by(problem)
     depth, flight = affordable_limits(len(classes), problem.answers, static)
     depth = min(depth if most_labels is None else most_labels, problem.budget)
     flight = min(flight, depth)
@@ -123,28 +122,19 @@ def ranked_tables(
 
     for _ in on_all_cores(fill, range(0, len(classes), CHUNK), progress):
         pass
-    return RankedTasks(
-        first, lattice.child, facts, scores, ranked.class_of, depth, flight, ranked.share, ranked.law, ranked.own
-    )
+    return RankedTasks(first, lattice.child, facts, scores, class_of, depth, flight, share, law, own)
 
 
-class RankedBy(NamedTuple):
-    """Classes with tables, and for each task its class, its share and its own prior (``kernels.ranked_tasks``)."""
+def rank_by(problem: Problem) -> tuple[Sequence[TaskClass], Ints, Floats, int, Floats]:
+    """Classes with tables, and for each task its class, its share and its own prior (``kernels.ranked_tasks``).
 
-    classes: Sequence[TaskClass]
-    class_of: Ints
-    share: Floats
-    law: int
-    own: Floats
-
-
-def rank_by(problem: Problem) -> RankedBy:
-    """The grid's classes, where there are more scores than it has points, otherwise the problem's own."""
+    They are the grid's, where there are more scores than it has points, otherwise the problem's own.
+    """
     found = scores_of(problem.classes) if len(problem.classes) > GRID + 1 else None
     if found is None:
         counts = [c.count for c in problem.classes]
         class_of = np.repeat(np.arange(len(problem.classes)), counts).astype(np.int64)
-        return RankedBy(problem.classes, class_of, np.zeros(0), OF_CLASS, np.zeros((0, 2)))
+        return problem.classes, class_of, np.zeros(0), OF_CLASS, np.zeros((0, 2))
     scores = rising(found)
     grid, p = make_score_grid(scores, GRID), scores.values
     cell = np.clip(np.searchsorted(grid, p, side="right") - 1, 0, len(grid) - 2)
@@ -156,7 +146,7 @@ def rank_by(problem: Problem) -> RankedBy:
             sure = float(logit(np.float64(scores.accuracy or 0.5)))
             law, own = COIN, np.column_stack([logit(p), np.full(len(p), sure)])
     every, classes = np.repeat(np.arange(len(p)), scores.counts.astype(np.int64)), scores.of(grid, np.ones(len(grid)))
-    return RankedBy(classes, cell[every].astype(np.int64), share[every], law, np.ascontiguousarray(own[every]))
+    return classes, cell[every].astype(np.int64), share[every], law, np.ascontiguousarray(own[every])
 
 
 class RankedCampaigns(NamedTuple):

@@ -6,7 +6,7 @@ symbol    code      shape                meaning
 --        said      (N, most)            recorded labels of each task in the order of the file, -1 past its last
 --        counts    (N,)                 how many there are
 --        gold      (N,)                 the truth, -1 where it is not known
---        tally     (reps, B, nodes, 2)  tasks whose truth is 0 or 1, by their labels at the end
+--        worth     (V, nodes, 2)        what a task counts for by its labels at the end, if its truth is 0 or 1
 --        ends      (some, B, N)         where each task ends: m (m + 1) / 2 + ones after m labels; -1: not drawn
 I         --        --                   P(theta > d) after the labels that came in; the decision is 1{I > 1/2}
 ========= ========= ==================== ==================================================================
@@ -22,27 +22,25 @@ is no estimate for another crowd, and the bound of the model is no bound for it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
 from nextlabel.crowd.fit import CrowdLabels
-from nextlabel.errors import InputError, TooLargeError
+from nextlabel.errors import InputError, TooLargeError, refuse
 from nextlabel.files.labels import Gold, LabelTable
 from nextlabel.kernels.choice import BY_DEFICIT, BY_LEVELS, PolicyArrays
 from nextlabel.kernels.events import FILE, RANDOM, REVERSED, RecordedLabels, draw_recorded
 from nextlabel.kernels.inputs import TIED
 from nextlabel.model.beta import Beta
-from nextlabel.model.estimate import Estimate
 from nextlabel.model.lattice import triangle_counts
 from nextlabel.model.prior import Prior
 from nextlabel.model.problem import Problem
-from nextlabel.model.tasks import TaskClass, whole
+from nextlabel.model.tasks import TaskClass
 from nextlabel.policies.base import MOST_IN_FLIGHT, Policy, Setting
-from nextlabel.policies.registry import make_policy
 from nextlabel.policies.rollout_arrays import Rollout, make_policy_arrays, make_problem_arrays
 from nextlabel.policies.uniform import Uniform
 from nextlabel.prose import listed
@@ -92,17 +90,21 @@ class CrowdRecord:
 
     def __post_init__(self) -> None:
         n, K = len(self.labels.task), self.labels.tasks
-        if n == 0:
-            raise InputError("no label is recorded.", "Give at least one label.")
-        if len(self.gold) != K:
-            raise InputError(
-                f"gold has {len(self.gold)} entries for {K} tasks.", "Give one for each task, -1: unknown."
-            )
-        for name, column in (("started", self.started), ("submitted", self.submitted), ("batch", self.batch)):
-            if column is not None and len(column) != n:
-                raise InputError(f"{name} has {len(column)} entries for {n} labels.", "Give one for each label.")
-        if self.labels.answers < 2:
-            raise InputError("every label says the same.", "There is nothing to decide: give labels that differ.")
+        columns = (("started", self.started), ("submitted", self.submitted), ("batch", self.batch))
+        refuse(
+            (n == 0, "no label is recorded.", "Give at least one label."),
+            (
+                len(self.gold) != K,
+                f"gold has {len(self.gold)} entries for {K} tasks.",
+                "Give one for each task, -1: unknown.",
+            ),
+            *(
+                (len(column) != n, f"{name} has {len(column)} entries for {n} labels.", "Give one for each label.")
+                for name, column in columns
+                if column is not None
+            ),
+            (self.labels.answers < 2, "every label says the same.", "Nothing is to decide: give labels that differ."),
+        )
 
     @classmethod
     def from_table(cls, table: LabelTable, gold: Ints | None = None, *, named: bool = True) -> CrowdRecord:
@@ -189,18 +191,6 @@ def to_recorded(table: LabelTable, gold: Gold | None = None, *, any_answers: boo
 
 
 @dataclass(frozen=True, slots=True)
-class Replayed:
-    """One policy on recorded labels with one budget."""
-
-    name: str
-    budget: int
-    accuracy: Estimate
-    accuracies: Floats
-    labels_used: float
-    most_labels: int
-
-
-@dataclass(frozen=True, slots=True)
 class ReplaySetup:
     """What all campaigns on the same recorded labels have in common; ``seed`` decides what is drawn."""
 
@@ -251,21 +241,17 @@ class ReplaySetup:
         return out
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Outcomes:
+class Outcomes(NamedTuple):
     """One rule over rising budgets (for overlaps: over rising numbers of labels per task)."""
 
     name: str
     budgets: Ints
-    tally: Ints
+    #: (reps, B, V) the mean of each table over the tasks whose truth is known.
+    worth: Floats
     used: Ints
     most: Ints
+    #: (some, B, N) where each task ends, in the replications whose tasks are followed.
     ends: Ints
-
-    @property
-    def taken(self) -> Ints:
-        """(some, B, N) labels of each task, in the replications whose tasks were followed."""
-        return labels_at(self.ends)
 
 
 def labels_at(ends: Ints) -> Ints:
@@ -273,46 +259,12 @@ def labels_at(ends: Ints) -> Ints:
     return np.asarray((np.sqrt(8 * ends + 1).astype(np.int64) - 1) // 2)
 
 
-def replay(
-    setup: ReplaySetup,
-    policies: Sequence[Policy | str],
-    *,
-    budget: int | Sequence[int],
-    tasks: int | None = None,
-    ties: str = "half",
-    replications: int = 1000,
-    engine: Engine | None = None,
-    progress: Progress | None = None,
-) -> list[Replayed]:
-    """Every policy with every budget, on ``tasks`` tasks drawn anew in each replication (all of them if not given).
-
-    One entry for each policy and budget: all budgets of the first policy as they were given, then those of the next.
-    """
-    recorded, seed = setup.recorded, setup.seed
-    K = len(recorded.gold) if tasks is None else whole("number of tasks", tasks, 1, "Give at least one task.")
-    wanted = budget if isinstance(budget, Sequence) else [budget]
-    budgets = [whole("budget", b, 0, "Give the number of labels to buy, e.g. --budget 1200.") for b in wanted]
-    _check(recorded, K, budgets, setup.order, ties)
-    whole("seed", seed, 0, "Give a whole number from 0, e.g. --seed 0.")
-    count = whole("replications", replications, 1, "Give at least one replication, e.g. --replications 1000.")
-    credit = credits(decisions_of(setup.prior, setup.threshold, setup.depth), ties)
-    out = []
-    for k, given in enumerate(policies):
-        policy, mine = make_policy(given), part(progress, k, len(policies))
-        outcomes = replay_policy(setup, policy, sorted(set(budgets)), count, tasks=K, engine=engine, progress=mine)
-        right = accuracy_of_tally(outcomes.tally, credit)
-        for b in budgets:
-            at = outcomes.budgets.tolist().index(b)
-            used, most = float(outcomes.used[:, at].mean()), int(outcomes.most[:, at].max())
-            out.append(Replayed(policy.name, b, Estimate.of(right[:, at]), right[:, at].copy(), used, most))
-    return out
-
-
 def replay_policy(
     setup: ReplaySetup,
     policy: Policy,
     budgets: Sequence[int],
     replications: int,
+    worth: Floats,
     *,
     tasks: int | None = None,
     keep: int = 0,
@@ -320,26 +272,24 @@ def replay_policy(
     progress: Progress | None = None,
 ) -> Outcomes:
     """One policy over rising ``budgets``; in ``keep`` replications the tasks are followed one by one."""
-    sweeps = budget_sweeps(setup, policy, budgets, tasks)
-    parts = [
-        run_chunks(
-            engine or Engine(), partial(replay_chunk, setup, sweep, keep), replications, part(progress, c, len(sweeps))
-        )
-        for c, sweep in enumerate(sweeps)
-    ]
+    sweeps, parts = budget_sweeps(setup, policy, budgets, tasks), []
+    for c, sweep in enumerate(sweeps):
+        chunk, mine = partial(replay_chunk, setup, sweep, worth, keep), part(progress, c, len(sweeps))
+        parts.append(run_chunks(engine or Engine(), chunk, replications, mine))
     return Outcomes(policy.name, np.array(budgets), *(np.concatenate(one, axis=1) for one in zip(*parts, strict=True)))
 
 
 def replay_overlaps(
-    setup: ReplaySetup, overlaps: Sequence[int], replications: int, *, keep: int = 0, engine: Engine | None = None
-) -> Outcomes:
+    setup: ReplaySetup, overlaps: Sequence[int], replications: int, worth: Floats, *, keep: int = 0,
+    engine: Engine | None = None,
+) -> Outcomes:  # fmt: skip
     """The same draws with a fixed number of labels for every task, or all of a task that has fewer.
 
     That is what ``uniform`` gives with as many labels as these are.
     """
     budgets = [int(np.minimum(setup.recorded.counts, k).sum()) for k in overlaps]
-    played = replay_policy(setup, Uniform(), budgets, replications, keep=keep, engine=engine)
-    return replace(played, name=FIXED, budgets=np.array(overlaps))
+    played = replay_policy(setup, Uniform(), budgets, replications, worth, keep=keep, engine=engine)
+    return played._replace(name=FIXED, budgets=np.array(overlaps))
 
 
 def budget_sweeps(
@@ -371,27 +321,22 @@ def _from_record(setup: ReplaySetup, kinds: Ints, sizes: Sequence[int]) -> Recor
 
 
 def replay_chunk(
-    setup: ReplaySetup, sweep: Rollout, keep: int, first: int, count: int
-) -> tuple[Ints, Ints, Ints, Ints]:
-    """Replications first .. first + count - 1: tally, labels used, most labels of one task, ends of those kept."""
-    N, parts = len(setup.recorded.gold), []
-    size = max(1, MOST_ENDS // (N * len(sweep.budgets)))
+    setup: ReplaySetup, sweep: Rollout, worth: Floats, keep: int, first: int, count: int
+) -> tuple[Floats, Ints, Ints, Ints]:
+    """Replications first .. first + count - 1: worth, labels used, most labels of one task, ends of those kept."""
+    gold, nodes, B, parts = setup.recorded.gold, worth.shape[1], len(sweep.budgets), []
+    known, size = np.flatnonzero(gold >= 0), max(1, MOST_ENDS // (len(gold) * B))
     for at in range(first, first + count, size):
-        out, ends = sweep.play(setup.seed, at, min(size, first + count - at), N)
+        some = min(size, first + count - at)
+        out, ends = sweep.play(setup.seed, at, some, len(gold))
+        where = (np.arange(some * B).reshape(some, B, 1) * nodes + ends[:, :, known]) * 2 + gold[known]
+        tally = np.bincount(where[ends[:, :, known] >= 0], minlength=some * B * nodes * 2).reshape(some, B, nodes, 2)
+        many = tally.sum(axis=(2, 3))[:, :, None]
+        mean = np.einsum("rbnt,vnt->rbv", tally, worth) / np.where(many > 0, many, np.nan)
         used, most = out[:, :, 1].astype(np.int64), out[:, :, 2].astype(np.int64)
-        parts.append((_tally(setup, ends), used, most, ends[: max(keep - at, 0)]))
-    tally, used, most, ends = (np.concatenate(one) for one in zip(*parts, strict=True))
-    return tally, used, most, ends
-
-
-def _tally(setup: ReplaySetup, ends: Ints) -> Ints:
-    """(count, B, nodes, 2) tasks with known truth by where they end."""
-    depth, gold = setup.depth, setup.recorded.gold
-    nodes, (count, B, _) = (depth + 1) * (depth + 2) // 2, ends.shape
-    known = np.flatnonzero(gold >= 0)
-    where = (np.arange(count * B).reshape(count, B, 1) * nodes + ends[:, :, known]) * 2 + gold[known]
-    cells = np.bincount(where[ends[:, :, known] >= 0], minlength=count * B * nodes * 2)
-    return cells.reshape(count, B, nodes, 2)
+        parts.append((mean, used, most, ends[: max(keep - at, 0)]))
+    mean, used, most, ends = (np.concatenate(one) for one in zip(*parts, strict=True))
+    return mean, used, most, ends
 
 
 def same_choices(small: PolicyArrays, large: PolicyArrays) -> bool:
@@ -401,17 +346,6 @@ def same_choices(small: PolicyArrays, large: PolicyArrays) -> bool:
     pairs = [(getattr(small, name), getattr(large, name)) for name in ("static", "rows", "core", "facts", "quantiles")]
     pairs.append((small.price, large.price[: len(small.price)]))
     return all(np.array_equal(a, b) for a, b in pairs)
-
-
-def _check(recorded: CrowdRecord, K: int, budgets: Sequence[int], order: str, ties: str) -> None:
-    if order not in ORDERS:
-        raise InputError(f"order {order!r} is not known.", f"Use one of {', '.join(ORDERS)}.")
-    if ties not in TIES:
-        raise InputError(f"ties {ties!r} is not known.", f"Use one of {', '.join(TIES)}.")
-    if len(recorded.gold) < K:
-        raise InputError(f"{K} tasks are asked for, but {len(recorded.gold)} are recorded.", "Ask for fewer tasks.")
-    if not budgets:
-        raise InputError("no budget is given.", "Give at least one number of labels.")
 
 
 def decisions_of(prior: Prior, threshold: float, depth: int) -> Ints:
@@ -424,10 +358,3 @@ def credits(decision: Ints, ties: str) -> Floats:
     """(..., 2) what a task is worth that is decided so, if its truth is 0 or 1."""
     said = np.where(decision < 0, TIES[ties], decision)
     return np.where(said[..., None] < 0, 0.5, said[..., None] == np.arange(2))
-
-
-def accuracy_of_tally(tally: Ints, credit: Floats) -> Floats:
-    """Accuracy from (..., nodes, 2) counts of ends."""
-    known = tally.sum(axis=(-2, -1))
-    right = np.einsum("...nt,nt->...", tally, credit)
-    return np.asarray(right / np.where(known > 0, known, np.nan), dtype=np.float64)

@@ -22,8 +22,8 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nextlabel.arrays import Floats
-from nextlabel.errors import InputError
+from nextlabel.errors import InputError, one_of, refuse
 from nextlabel.kernels.choice import PolicyArrays
 from nextlabel.kernels.ranked_tasks import NO_RANKED_TASKS
 from nextlabel.kernels.rollout import (
@@ -97,17 +97,20 @@ class PolicyResult:
 
     @classmethod
     def of(
-        cls, name: str, tasks: int, bound: Bound, rewards: Floats, gaps: Floats | None, labels: Floats, most: Floats,
+        cls, tasks: int, bound: Bound, name: str, rewards: Floats, gaps: Floats | None, labels: Floats, most: Floats,
         cap_binds: bool, seconds: tuple[float, float],
     ) -> PolicyResult:  # fmt: skip
         """From one number of each kind per replication: rewards, gaps (None: not known), labels, most of one task."""
-        noise = 0.0 if gaps is None else float(gaps.var())
+        ratio = None
+        if gaps is not None:  # 1 where the gap is that of the rewards, with many kinds of tasks
+            plain, noise = np.array_equal(gaps, bound.value - rewards), float(gaps.var())
+            ratio = 1.0 if plain else float(rewards.var()) / noise if noise > 0 else float("inf")
         return cls(
             name=name,
             per_task=Estimate.of(rewards, tasks),
             gap=None if gaps is None else Estimate.of(gaps, tasks),
             gap_percent=None if gaps is None or bound.value == 0.0 else Estimate.of(gaps, abs(bound.value) / 100.0),
-            variance_ratio=None if gaps is None else float(rewards.var()) / noise if noise > 0 else float("inf"),
+            variance_ratio=ratio,
             labels_used=float(labels.mean()),
             most_labels=int(most.max()),
             cap_binds=cap_binds,
@@ -130,7 +133,8 @@ class Study:
     pending: str
 
     def __str__(self) -> str:
-        return study_text(self)
+        table = policy_table(self)
+        return text_table(_title(self), table.header, table.rows, *_notes(self))
 
     def _repr_html_(self) -> str:
         return study_html(self)
@@ -182,8 +186,8 @@ def simulate(
     policies know the workers (``known``, the default) or learn them as labels come in (``learnt``); there are 20
     ``replications`` by default, elsewhere 1000.
     """
-    if pending not in PENDING:
-        raise InputError(f"pending {pending!r} is not known.", "Use wait, or discard to stop at the last arrival.")
+    unknown = pending not in PENDING
+    refuse((unknown, f"pending {pending!r} is not known.", "Use wait, or discard to stop at the last arrival."))
     given = default_replications(problem) if replications is None else replications
     count = whole("replications", given, 1, "Give at least one replication, e.g. --replications 1000.")
     whole("seed", seed, 0, "Give a whole number from 0, e.g. --seed 0.")
@@ -191,33 +195,35 @@ def simulate(
     chosen = [make_policy(p) for p in policies]
     engine = engine or Engine()
     if problem.workers:
-        from nextlabel.simulation.crowd import simulate_crowd
+        from nextlabel.simulation.crowd import play_crowds, turned_bound
 
-        if pending != "wait" or prices != "scalar" or most_labels is not None:
-            raise InputError(
-                "with workers who differ every label is waited for, at the prices of the bound, with no most per task.",
-                "Leave out pending, prices and most labels.",
-            )
-        return simulate_crowd(
-            problem, chosen, replications=count, seed=seed, engine=engine, turn_away=turn_away,
-            channels=channels or "known", bound=bound, progress=progress,
-        )  # fmt: skip
-    if turn_away or channels is not None:
-        raise InputError(
+        one_of("channels", channels or "known", ("known", "learnt"))
+        refuse((
+            pending != "wait" or prices != "scalar" or most_labels is not None,
+            "with workers who differ every label is waited for, at the prices of the bound, with no most per task.",
+            "Leave out pending, prices and most labels.",
+        ))  # fmt: skip
+        learnt = channels == "learnt"
+        bound = bound or turned_bound(problem, turn_away, learnt)
+        played = play_crowds(problem, chosen, count, seed, engine, bound, turn_away, learnt, progress)
+    else:
+        refuse((
+            turn_away or channels is not None,
             "turning away and channels are for problems with workers who differ, and this one has none.",
             "Add workers to the problem, or leave them out.",
-        )
-    bound = bound or upper_bound(problem, prices)
-    results = _play(problem, chosen, count, seed, engine, pending, bound, most_labels, progress)
+        ))  # fmt: skip
+        bound = bound or upper_bound(problem, prices)
+        played = _play(problem, chosen, count, seed, engine, pending, bound, most_labels, progress)
+    results = tuple(PolicyResult.of(problem.tasks, bound, *one) for one in played)
     if progress is not None:
         progress(1.0)
-    return Study(problem, bound, tuple(results), count, seed, pending)
+    return Study(problem, bound, results, count, seed, pending)
 
 
 def _play(
     original: Problem, policies: Sequence[Policy], count: int, seed: int, engine: Engine, pending: str, bound: Bound,
     most_labels: int | None, progress: Progress | None,
-) -> list[PolicyResult]:  # fmt: skip
+) -> Iterator[tuple[str, Floats, Floats | None, Floats, Floats, bool, tuple[float, float]]]:  # fmt: skip
     """Few kinds of tasks form groups of equal state, with the gap by its martingale; of many each task is ranked."""
     ranked, wait = len(original.classes) > FEW_CLASSES, pending == "wait"
     problem, unit = in_units(original) if ranked else (original, 1.0)
@@ -226,7 +232,6 @@ def _play(
         arrays = make_problem_arrays(setting, wait)
         gap, correction = gap_tables(setting, bound) if wait else (NO_GAP, 0.0)
     measured = not ranked and (len(gap.price) > 0 or len(gap.timed.tau) > 0)
-    results = []
     for k, policy in enumerate(policies):
         begin = perf_counter()
         chunk: Chunk
@@ -244,12 +249,8 @@ def _play(
         out = run_chunks(engine, chunk, count, shown)[0][:, 0]
         rewards = unit * (out[:, 0] - problem.label_cost * out[:, 1])
         gaps = out[:, 3] - correction if measured else bound.value - rewards if ranked and wait else None
-        result = PolicyResult.of(
-            policy.name, problem.tasks, bound, rewards, gaps, out[:, 1], out[:, 2],
-            bool(out[:, 2].max() >= depth < problem.budget), (solved - begin, perf_counter() - solved),
-        )  # fmt: skip
-        results.append(replace(result, variance_ratio=1.0 if wait else None) if ranked else result)
-    return results
+        full, seconds = bool(out[:, 2].max() >= depth < problem.budget), (solved - begin, perf_counter() - solved)
+        yield policy.name, rewards, gaps, out[:, 1], out[:, 2], full, seconds
 
 
 def resolve_chunk(
@@ -257,27 +258,21 @@ def resolve_chunk(
     count: int,
 ) -> tuple[Floats]:  # fmt: skip
     """Replications of a policy that solves again: some arrivals, a look at the states, new tables."""
-    out, nothing, own = np.zeros((count, 1, 5)), np.zeros(0), NO_RANKED_TASKS
-    every, U = policy.interval(setting), arrays.budget
+    out, own = np.zeros((count, 1, 5)), NO_RANKED_TASKS
+    every, U, horizon = policy.interval(setting), arrays.budget, arrays.timing.horizon
     for rep in range(count):
-        mine = copy.copy(solved)
-        scores = policy.update(setting, mine, policy.fresh(setting), U, arrays.timing.horizon)
-        tables = _late_tables(setting, policy, scores, 0)
-        run = new_run(arrays, tables, own)
-        start_run(arrays, own, arrays.root, run, seed, first + rep)
-        ell = 0
-        while True:
+        mine, occupied, over, ell, left = copy.copy(solved), policy.fresh(setting), False, 0, horizon
+        while not over and ell < U and left > 0.0:
+            tables = _late_tables(setting, policy, policy.update(setting, mine, occupied, U - ell, left), ell)
+            if ell == 0:
+                run = new_run(arrays, tables, own)
+                start_run(arrays, own, arrays.root, run, seed, first + rep)
             run.given[:] = 0.0
             over = advance(arrays, tables, gap, own, run, seed, first + rep, min(ell + every, U))
-            ell = int(run.counters[1])
-            left = arrays.timing.horizon - float(run.clock[0])
-            if over or ell >= U or left <= 0.0:
-                break
-            scores = policy.update(setting, mine, _occupied(setting, run), U - ell, left)
-            tables = _late_tables(setting, policy, scores, ell)
+            ell, left, occupied = int(run.counters[1]), horizon - float(run.clock[0]), _occupied(setting, run)
         if not over:
             advance(arrays, tables, gap, own, run, seed, first + rep, U + 1)
-        write_outcome(arrays, own, nothing, run, out[rep, 0])
+        write_outcome(arrays, own, np.zeros(0), run, out[rep, 0])
     return (out,)
 
 
@@ -301,63 +296,53 @@ TABLE, FIGURE, MANIFEST = "policies.csv", "policies.png", "manifest.json"
 
 def policy_rows(study: Study) -> list[Row]:
     """One row per policy, in the order given."""
-    return [_row(study, result) for result in study.results]
-
-
-def _row(study: Study, result: PolicyResult) -> Row:
-    percent = half_width = None
-    if result.gap_percent is not None:
-        percent, half_width = result.gap_percent.mean, result.gap_percent.half_width
-    elif study.pending == "wait" and study.bound.per_task != 0.0:
-        share = 100.0 / abs(study.bound.per_task)
-        percent = share * (study.bound.per_task - result.per_task.mean)
-        half_width = share * result.per_task.half_width
-    return {
-        "name": result.name,
-        "mean_per_task": result.per_task.mean,
-        "half_width": result.per_task.half_width,
-        "gap_percent": percent,
-        "gap_half_width": half_width,
-        "labels_used": result.labels_used,
-        "most_labels": result.most_labels,
-        "cap_binds": result.cap_binds,
-        "variance_ratio": result.variance_ratio,
-        "seconds": result.seconds,
-        "table_seconds": result.table_seconds,
-    }
-
-
-def policy_table(study: Study) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
-    """Header and cells of the table that people read."""
-    rows = [
-        (
-            row["name"],
-            f"{row['mean_per_task']:.6f} ±{row['half_width']:.6f}",
-            "-" if row["gap_percent"] is None else f"{row['gap_percent']:.4f} ±{row['gap_half_width']:.4f}",
-            f"{row['labels_used']:,.1f}",
-            f"{row['most_labels']}",
-            _ratio(row["variance_ratio"]),
-        )
-        for row in policy_rows(study)
+    return [
+        {
+            "name": result.name,
+            "mean_per_task": result.per_task.mean,
+            "half_width": result.per_task.half_width,
+            **dict(zip(("gap_percent", "gap_half_width"), _gap(study, result), strict=True)),
+            "labels_used": result.labels_used,
+            "most_labels": result.most_labels,
+            "cap_binds": result.cap_binds,
+            "variance_ratio": result.variance_ratio,
+            "seconds": result.seconds,
+            "table_seconds": result.table_seconds,
+        }
+        for result in study.results
     ]
-    return ("policy", "per task", "gap %", "labels", "most", "ratio"), rows
 
 
-def _ratio(value: float | None) -> str:
-    """How many times fewer replications the martingale needs than the plain estimate."""
-    if value is None:
-        return "-"
-    return f"{value:,.1f}" if value < 1e6 else "> 10^6"
+def _gap(study: Study, result: PolicyResult) -> tuple[float | None, float | None]:
+    """The gap in percent of the bound, by the martingale or plainly, and its half-width."""
+    if result.gap_percent is not None:
+        return result.gap_percent.mean, result.gap_percent.half_width
+    if study.pending != "wait" or study.bound.per_task == 0.0:
+        return None, None
+    share = 100.0 / abs(study.bound.per_task)
+    return share * (study.bound.per_task - result.per_task.mean), share * result.per_task.half_width
 
 
-def study_text(study: Study) -> str:
-    """The study as a table in plain text."""
-    return text_table(_title(study), *policy_table(study), *_notes(study))
+#: Columns of the table that people read; the last is how many times fewer replications the martingale needs.
+COLUMNS = {
+    "policy": "{name}", "per task": "{mean_per_task:.6f} ±{half_width:.6f}",
+    "gap %": "{gap_percent:.4f} ±{gap_half_width:.4f}", "labels": "{labels_used:,.1f}", "most": "{most_labels}",
+    "ratio": "{ratio}",
+}  # fmt: skip
+
+
+def policy_table(study: Study, title: str = "", caption: str = "") -> Table:
+    """The table that people read."""
+    rows = policy_rows(study)
+    for row in rows:
+        ratio = row["variance_ratio"]
+        row["ratio"] = ratio if ratio is None else f"{ratio:,.1f}" if ratio < 1e6 else "> 10^6"
+    return Table.of(title, COLUMNS, rows, caption, nothing="-")
 
 
 def study_html(study: Study) -> str:
     """The study as notebooks show it, with a picture of each policy's interval below the bound."""
-    header, cells = policy_table(study)
+    table = policy_table(study)
     ends = [(one.per_task.mean, one.per_task.half_width) for one in study.results]
     widths = [0.0 if math.isnan(width) else width for _, width in ends]
     lows = [mean - width for (mean, _), width in zip(ends, widths, strict=True)]
@@ -366,8 +351,8 @@ def study_html(study: Study) -> str:
         interval_picture(mean, mean - width, mean + width, least, most)
         for (mean, _), width in zip(ends, widths, strict=True)
     ]
-    rows = [[*row, picture] for row, picture in zip(cells, pictures, strict=True)]
-    return table_html(_title(study), [*header, f"{least:.4f} to {most:.4f}"], rows, _notes(study))
+    rows = [[*row, picture] for row, picture in zip(table.rows, pictures, strict=True)]
+    return table_html(_title(study), [*table.header, f"{least:.4f} to {most:.4f}"], rows, _notes(study))
 
 
 def _title(study: Study) -> str:
@@ -383,19 +368,14 @@ def _notes(study: Study) -> tuple[str, str]:
 def difference_rows(study: Study) -> list[Row]:
     """Paired differences per task of every other policy to the first."""
     first, *others = study.results
-    rows = []
-    for other in others:
-        difference = study.difference(other.name, first.name)
-        rows.append(
-            {
-                "name": other.name,
-                "minus": first.name,
-                "mean_per_task": difference.mean,
-                "half_width": difference.half_width,
-                "excludes_zero": _excludes_zero(difference.mean, difference.half_width),
-            }
-        )
-    return rows
+    found = [(other.name, study.difference(other.name, first.name)) for other in others]
+    return [
+        {
+            "name": name, "minus": first.name, "mean_per_task": one.mean, "half_width": one.half_width,
+            "excludes_zero": _excludes_zero(one.mean, one.half_width),
+        }
+        for name, one in found
+    ]  # fmt: skip
 
 
 def verdict(study: Study) -> str:
@@ -434,9 +414,10 @@ def study_report(study: Study, title: str, fields: Mapping[str, Any], about: Map
     if study.problem.label_cost > 0:
         caption += " Values are net of what the labels cost."
     differences = difference_rows(study)
-    lines = [(row["name"], f"{row['mean_per_task']:+.6f} ±{row['half_width']:.6f}") for row in differences]
-    paired = Table(f"Paired differences to {study.results[0].name}", ("policy", "per task"), lines, verdict(study))
-    tables = [Table(title, *policy_table(study), caption if differences else f"{caption} {verdict(study)}")]
+    tables = [policy_table(study, title, caption if differences else f"{caption} {verdict(study)}")]
+    if differences:
+        paired = {"policy": "{name}", "per task": "{mean_per_task:+.6f} ±{half_width:.6f}"}
+        tables.append(Table.of(f"Paired differences to {study.results[0].name}", paired, differences, verdict(study)))
 
     def files() -> Mapping[str, Any]:
         told = {
@@ -446,18 +427,16 @@ def study_report(study: Study, title: str, fields: Mapping[str, Any], about: Map
         }  # fmt: skip
         return {TABLE: _table(study), FIGURE: draw(study), MANIFEST: manifest(seed=study.seed, **told)}
 
-    return Report(title, [*tables, *([paired] if differences else [])], [verdict(study)], fields=fields, files=files)
+    return Report(title, tables, [verdict(study)], fields=fields, files=files)
 
 
 def _table(study: Study) -> list[Row]:
-    rows = policy_rows(study)
-    differences = {row["name"]: row for row in difference_rows(study)}
-    for row in rows:
-        other = differences.get(row["name"])
-        row["bound_per_task"] = study.bound.per_task
-        row["difference_to_first"] = 0.0 if other is None else other["mean_per_task"]
-        row["difference_half_width"] = 0.0 if other is None else other["half_width"]
-    return rows
+    others = {row["name"]: (row["mean_per_task"], row["half_width"]) for row in difference_rows(study)}
+    names = "bound_per_task", "difference_to_first", "difference_half_width"
+    return [
+        row | dict(zip(names, (study.bound.per_task, *others.get(row["name"], (0.0, 0.0))), strict=True))
+        for row in policy_rows(study)
+    ]
 
 
 def draw(study: Study) -> Figure:

@@ -32,9 +32,9 @@ refit over all labels where channels are learnt; ``learn`` 0.05 to 1 s.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, Final
 
 import numpy as np
 from scipy.special import gammaln
@@ -44,7 +44,6 @@ from nextlabel.crowd.fit import CrowdLabels
 from nextlabel.crowd.learner import learn_jointly, modest_prior
 from nextlabel.crowd.noise import answers_at_random
 from nextlabel.crowd.prior import TASKS, CrowdPrior
-from nextlabel.errors import InputError
 from nextlabel.files.features import Features
 from nextlabel.kernels.crowd_campaign import (
     GONE,
@@ -62,7 +61,6 @@ from nextlabel.kernels.crowd_campaign import (
     open_tasks,
     place_task,
     plan_start,
-    put,
     rebin_all,
     reopen,
 )
@@ -76,12 +74,12 @@ from nextlabel.policies.crowd.policies import (
     Chain,
     CrowdTypes,
     CrowdView,
-    RelaxationSolver,
     belief_grid,
     crowd_plan,
     group_workers,
     ranked_plan,
     same_channels,
+    solve_relaxation,
 )
 from nextlabel.policies.registry import make_policy
 
@@ -134,12 +132,11 @@ class CrowdAllocator:
     ) -> None:
         beliefs = np.ascontiguousarray(beliefs, dtype=np.float64)
         tasks, answers = beliefs.shape
-        if channels is None and workers is None:
-            raise InputError("neither channels nor a number of workers is given.", "Give one of them.")
         self.settings = settings or CrowdSettings()
         self.policy = make_policy(self.settings.rule)
         self.learnt = channels is None
-        self.people = people = int(workers) if channels is None and workers is not None else len(np.asarray(channels))
+        assert workers is not None or channels is not None, "workers are known or learnt"
+        self.people = people = int(workers or 0) if channels is None else len(channels)
         self.prior = prior or CrowdPrior.default(answers)
         self.budget, self.given = budget, 0
         self.supply = None if supply is None else np.asarray(supply, dtype=np.float64).copy()
@@ -163,13 +160,12 @@ class CrowdAllocator:
             self.campaign.channels[:] = channels
         self.gold = np.full(tasks, -1, dtype=np.int64)
         self._start = plan_start(self.settings.seed, replication)
-        self._types: CrowdTypes | None = None
-        self._before: CrowdTypes | None = None
+        #: (M, C, C) the types of workers whose plans were made last, and these plans.
+        self._types: Floats | None = None
         self._plans: Ints | None = None
         self.next_due = 0
         self.plan: CrowdPlan = ranked_plan(self.grid, -self.grid)
-        for x in range(tasks):
-            put(self.campaign.bins, x, 0, 0, MOST_PLANS)
+        open_tasks(self.campaign.bins, np.ones(tasks, dtype=np.int64), MOST_PLANS)
         self.resolve()
 
     # One decision at a time -------------------------------------------------------------------------------------
@@ -228,6 +224,13 @@ class CrowdAllocator:
         """Whether it is time to refit and to solve again."""
         return self.given >= self.next_due
 
+    def labels(self, tasks: int) -> CrowdLabels:
+        """The labels that count, of so many tasks."""
+        history = self.campaign.history
+        came = np.flatnonzero(history.answer[: int(history.size[0])] >= 0)
+        columns = history.task[came], history.worker[came], history.answer[came]
+        return CrowdLabels(*columns, tasks, self.people, self.campaign.state.belief.shape[1])
+
     # Learning and solving ---------------------------------------------------------------------------------------
 
     @property
@@ -242,18 +245,14 @@ class CrowdAllocator:
 
     def refit(self) -> None:
         """Learn channels and beliefs anew from all labels that have come in."""
-        history, state = self.campaign.history, self.campaign.state
-        n = int(history.size[0])
-        came = np.flatnonzero(history.answer[:n] >= 0)
-        if not self.learnt or not len(came):
+        labels, state = self.labels(len(self.gold)), self.campaign.state
+        if not self.learnt or not len(labels.task):
             return
-        task, worker, answer = history.task[came], history.worker[came], history.answer[came]
         if self.beside_learner:
-            labels = CrowdLabels(task, worker, answer, len(self.gold), len(state.counts), state.belief.shape[1])
-            modest = modest_prior(labels, self.gold, self.prior)
+            modest = modest_prior(labels._replace(workers=len(state.counts)), self.gold, self.prior)
             state = state._replace(base=modest.pseudo, hold=float(modest.hold))
-        prior_offset = self.offsets if np.ptp(self.offsets, axis=0).any() else self.offsets[:0]
-        refit(state, task, worker, answer, self.gold, prior_offset, SWEEPS, RISE, np.zeros(SWEEPS))
+        offsets = self.offsets if np.ptp(self.offsets, axis=0).any() else self.offsets[:0]
+        refit(state, *labels[:3], self.gold, offsets, SWEEPS, RISE, np.zeros(SWEEPS))
         pseudo = state.counts + state.pseudo
         self.campaign.channels[:] = pseudo / pseudo.sum(axis=2, keepdims=True)
 
@@ -275,11 +274,6 @@ class CrowdAllocator:
         spread = self.budget / self.settings.resolves
         self.next_due = self.given + max(1, int(min(spread, max(10.0, self.given / 5.0) if self.learnt else spread)))
 
-    @property
-    def certainty(self) -> Floats:
-        """(G,) the chance that the likeliest answer is right."""
-        return np.maximum(self.grid, 1.0 - self.grid) if self.campaign.state.belief.shape[1] == 2 else self.grid
-
     def view(self) -> CrowdView:
         """Tasks and workers as a policy sees them; workers are grouped anew.
 
@@ -289,35 +283,33 @@ class CrowdAllocator:
         chain, share = Chain(types.channels), types.share
         members, left = np.zeros(len(self.grid)), float(max(self.budget - self.given, 0))
         count_members(self.campaign, self.grid, members)
-        tables = chain.tables
+        tables, self._types, self.campaign.kind[:] = chain.tables, types.channels, types.kind
         if self.settings.task_first:
-            tables, share = chain.mixed(types.share), np.ones(1)
+            tables, share, self.campaign.kind[:] = chain.mixed(types.share), np.ones(1), 0
             cost, supply = np.array([float(types.share @ cost)]), np.array([left])
-        self.campaign.kind[:] = 0 if self.settings.task_first else types.kind
-        self._before, self._types = self._types, types
         return CrowdView(self.grid, chain.reward, *tables, share, cost, supply, members, left)
 
     def relaxation(self) -> CrowdPlan:
         """The plan of the relaxation for the tasks as they stand."""
-        view, start = self.view(), self._plans
+        before, start = self._types, self._plans
+        view, more = self.view(), self._generosity
         reward = np.maximum(view.reward, self.settings.expert)
-        if start is not None and self.learnt and not self.settings.task_first and self._before is not None:
-            assert self._types is not None
-            start = _renamed(start, self._before.channels, self._types.channels)
-        solver = RelaxationSolver((view.to, view.weight), reward, view.cost, start)
-        more = self._generosity
-        relaxation = solver.solve(
-            view.members, more * view.left, more * view.supply, LEARNT_GAP if self.learnt else GAP
-        )
+        if start is not None and before is not None and self._types is not None and not self.settings.task_first:
+            # Each type of before is replaced by the nearest type of now.
+            nearest = np.abs(before[:, None] - self._types[None]).sum(axis=(2, 3)).argmin(axis=1)
+            start = np.append(nearest, -1)[start] if self.learnt else start
+        relaxation = solve_relaxation(
+            (view.to, view.weight), reward, view.cost, view.members, more * view.left, more * view.supply,
+            LEARNT_GAP if self.learnt else GAP, start,
+        )  # fmt: skip
         self._plans = relaxation.plans
-        return crowd_plan(self.grid, relaxation, solver.losses(relaxation), reward, finish=self._finishes_first)
+        return crowd_plan(self.grid, relaxation, reward, finish=self._finishes_first)
 
     def _group(self) -> tuple[CrowdTypes, Floats, Floats]:
         """Types of workers, what each can still give before the budget is spent, and what a label of theirs costs."""
         weights = self._expected()
-        types = None if self.learnt else same_channels(self.campaign.channels, weights)
-        if types is None:
-            types = group_workers(self.campaign.channels, weights)
+        known = None if self.learnt else same_channels(self.campaign.channels, weights)
+        types = known or group_workers(self.campaign.channels, weights)
         weight, M = np.maximum(weights, 1e-9), len(types.share)
         cost = np.bincount(types.kind, self.cost * weight, M) / np.maximum(np.bincount(types.kind, weight, M), 1e-12)
         to_come = self.arrivals
@@ -360,36 +352,35 @@ class CrowdAllocator:
         return np.asarray(shares)
 
 
-def _renamed(plans: Ints, before: Floats, now: Floats) -> Ints:
-    """Plans with each type of before replaced by the nearest type of now."""
-    distance = np.abs(before[:, None] - now[None]).sum(axis=(2, 3))
-    nearest = np.append(np.argmin(distance, axis=1), -1)
-    return np.asarray(nearest[plans])
-
-
-A = TypeVar("A", Floats, Ints)
-
-
-def doubled(capacity: int, wanted: int) -> int:
-    """``capacity``, doubled until ``wanted`` rows fit."""
-    while capacity < wanted:
-        capacity *= 2
-    return capacity
-
-
-def longer(array: A, capacity: int, rest: object) -> A:
-    """The array with ``capacity`` rows, the new ones filled with ``rest``."""
-    out = np.empty((capacity, *array.shape[1:]), dtype=array.dtype)
-    out[: len(array)] = array
-    out[len(array) :] = rest
+def extended(table: Any, capacity: int, rests: Mapping[str, Any]) -> dict[str, Any]:
+    """Attributes with ``capacity`` rows, the new ones filled with their rests (``LAST``: the last row's)."""
+    out: dict[str, Any] = {}
+    for name, rest in rests.items():
+        one = getattr(table, name)
+        if isinstance(rest, Mapping):
+            out[name] = one._replace(**extended(one, capacity, rest))
+        else:
+            out[name] = np.empty((capacity, *one.shape[1:]), dtype=one.dtype)
+            out[name][: len(one)], out[name][len(one) :] = one, one[-1] if rest is LAST else rest
     return out
 
 
-def grown(table: Any, capacity: int, **rests: object) -> Any:
-    """The NamedTuple with ``capacity`` rows in the arrays named, the new ones filled with what is given for each."""
-    return table._replace(**{name: longer(getattr(table, name), capacity, rest) for name, rest in rests.items()})
-
-
+#: What grows with tasks, workers and entries.
+LAST: Final = "last"
+BY_TASK: dict[str, Any] = {
+    "gold": -1, "offsets": 0.0, "came": 0, "flight": 0, "most_labels": 0, "most_in_flight": 0,
+    "campaign": {
+        "given": 0, "state": {"logp": LAST, "belief": LAST}, "bins": {"bin": -1, "plan": 0, "after": -1, "before": -1},
+        "history": {"last": -1},
+    },
+}  # fmt: skip
+BY_WORKER: dict[str, Any] = {
+    "cost": 0.0,
+    "campaign": {
+        "channels": LAST, "kind": LAST, "arrived": 0, "worked": 0, "named": 1, "state": {"counts": 0.0},
+    },
+}  # fmt: skip
+BY_ENTRY = {"campaign": {"history": {"earlier": -1, "task": 0, "worker": 0, "answer": IN_FLIGHT}}}
 #: Rows of the arrays at first: tasks and entries, workers.
 FIRST_ROWS, WORKERS = 64, 8
 #: Labels per worker after which workers are no strangers any more.
@@ -435,12 +426,9 @@ class GrowingCrowd(CrowdAllocator):
         #: (C,) what was believed of a usual task before any label.
         self.given_share = start
         self.offsets[:] = 0.0
-        self.came, self.flight = np.zeros(FIRST_ROWS, dtype=np.int64), np.zeros(FIRST_ROWS, dtype=np.int64)
-        self._most_labels, self._most_in_flight = (
-            np.zeros(FIRST_ROWS, dtype=np.int64),
-            np.zeros(FIRST_ROWS, dtype=np.int64),
-        )
-        open_tasks(self.campaign.bins, np.zeros(FIRST_ROWS, dtype=np.int64), MOST_PLANS)
+        #: (K,) labels that came and are in flight, and how many of both there may be.
+        self.came, self.flight, self.most_labels, self.most_in_flight = np.zeros((4, FIRST_ROWS), dtype=np.int64)
+        open_tasks(self.campaign.bins, self.came, MOST_PLANS)
 
     # What grows -------------------------------------------------------------------------------------------------
 
@@ -452,24 +440,20 @@ class GrowingCrowd(CrowdAllocator):
         first, self.tasks = self.tasks, self.tasks + len(offsets)
         self.reserve_tasks(self.tasks)
         self.offsets[first : self.tasks] = offsets
-        self._most_labels[first : self.tasks] = most_labels
-        self._most_in_flight[first : self.tasks] = most_in_flight
+        self.most_labels[first : self.tasks] = most_labels
+        self.most_in_flight[first : self.tasks] = most_in_flight
 
     def reserve_tasks(self, tasks: int) -> None:
         """Make place for so many tasks and one more."""
-        capacity = doubled(len(self.gold), tasks + 1)
-        if capacity == len(self.gold):
-            return
-        campaign, state = self.campaign, self.campaign.state
-        self.campaign = grown(campaign, capacity, given=0)._replace(
-            state=grown(state, capacity, logp=state.logp[-1], belief=state.belief[-1]),
-            bins=grown(campaign.bins, capacity, bin=-1, plan=0, after=-1, before=-1),
-            history=grown(campaign.history, capacity, last=-1),
-        )
-        self.gold, self.offsets = longer(self.gold, capacity, -1), longer(self.offsets, capacity, 0.0)
-        self.came, self.flight = longer(self.came, capacity, 0), longer(self.flight, capacity, 0)
-        self._most_labels = longer(self._most_labels, capacity, 0)
-        self._most_in_flight = longer(self._most_in_flight, capacity, 0)
+        self._reserve(len(self.gold), tasks + 1, BY_TASK)
+
+    def _reserve(self, capacity: int, wanted: int, rests: Mapping[str, Any]) -> None:
+        """Double what there is place for until so many rows fit."""
+        rows = capacity
+        while rows < wanted:
+            rows *= 2
+        if rows > capacity:
+            self.__dict__.update(extended(self, rows, rests))
 
     def add_worker(self, comes: bool = True) -> int:
         """One more worker; return their number. One who never ``comes`` for a task is a model."""
@@ -477,13 +461,7 @@ class GrowingCrowd(CrowdAllocator):
         self._turned_away.append(0.0)
         if not comes:
             self._models.append(number)
-        capacity = doubled(len(self.cost), self.people + 1)
-        if capacity > len(self.cost):
-            campaign, state = self.campaign, self.campaign.state
-            self.campaign = grown(
-                campaign, capacity, channels=campaign.channels[-1], kind=campaign.kind[-1], arrived=0, worked=0, named=1
-            )._replace(state=grown(state, capacity, counts=0.0))
-            self.cost = longer(self.cost, capacity, 0.0)
+        self._reserve(len(self.cost), self.people + 1, BY_WORKER)
         return number
 
     def introduce(self, worker: int, counts: Floats) -> None:
@@ -569,7 +547,7 @@ class GrowingCrowd(CrowdAllocator):
     def assign(self, lease: int, task: int, worker: int) -> None:
         """The worker has been given the task."""
         self.entries += 1
-        self._reserve_entries()
+        self._reserve(len(self.campaign.history.task), self.entries, BY_ENTRY)
         self.flight[task] += 1
         if self._is_planned(task):
             super().assign(lease, task, worker)
@@ -634,13 +612,6 @@ class GrowingCrowd(CrowdAllocator):
         """Whether there is a plan for the task: a new one has its place from the next ``learn`` on."""
         return self.planned and task < self.tasks
 
-    def _reserve_entries(self) -> None:
-        history = self.campaign.history
-        capacity = doubled(len(history.task), self.entries)
-        if capacity > len(history.task):
-            history = grown(history, capacity, earlier=-1, task=0, worker=0, answer=IN_FLIGHT)
-            self.campaign = self.campaign._replace(history=history)
-
     def _count(self, task: int, worker: int, change: int) -> None:
         self.campaign.given[task] += change
         self.campaign.worked[worker] += change
@@ -650,22 +621,15 @@ class GrowingCrowd(CrowdAllocator):
         return bool(
             task < self.tasks
             and self.gold[task] < 0
-            and flight < self._most_in_flight[task]
-            and self.came[task] + flight < self._most_labels[task]
+            and flight < self.most_in_flight[task]
+            and self.came[task] + flight < self.most_labels[task]
         )
 
     def _rooms(self) -> Bools:
         """(K,) the same of every task."""
-        room = (self.flight < self._most_in_flight) & (self.came + self.flight < self._most_labels) & (self.gold < 0)
+        room = (self.flight < self.most_in_flight) & (self.came + self.flight < self.most_labels) & (self.gold < 0)
         room[self.tasks :] = False
         return np.asarray(room)
-
-    def labels(self, tasks: int) -> CrowdLabels:
-        """The labels that count, of so many tasks."""
-        history = self.campaign.history
-        came = np.flatnonzero(history.answer[: self.entries] >= 0)
-        columns = history.task[came], history.worker[came], history.answer[came]
-        return CrowdLabels(*columns, tasks, self.people, len(self.given_share))
 
     def most_valuable(self, value: Floats, worker: int, outlook: Outlook) -> int | Refusal:
         """Of the first tasks that may be given to the worker the one of most ``value``; of equal ones any."""
@@ -698,7 +662,7 @@ class GrowingCrowd(CrowdAllocator):
         campaign, history, n = self.campaign, self.campaign.history, self.entries
         return {
             "gold": self.gold, "offsets": self.offsets, "came": self.came, "flight": self.flight,
-            "most_labels": self._most_labels, "most_in_flight": self._most_in_flight, "last": history.last,
+            "most_labels": self.most_labels, "most_in_flight": self.most_in_flight, "last": history.last,
             "given": campaign.given, "worked": campaign.worked[: self.people], "task": history.task[:n],
             "worker": history.worker[:n], "answer": history.answer[:n], "earlier": history.earlier[:n],
         }  # fmt: skip
@@ -711,7 +675,7 @@ class GrowingCrowd(CrowdAllocator):
         self._models, self._turned_away = facts["models"], facts["turned_away"]
         self.known = {worker: np.array(counts) for worker, counts in facts["known"]}
         self.tasks, self.entries = facts["tasks"], facts["entries"]
-        self._reserve_entries()
+        self._reserve(len(self.campaign.history.task), self.entries, BY_ENTRY)
         for name, own in self.columns().items():
             own[:] = columns[name]
         self.campaign.history.size[0] = self.entries
@@ -786,10 +750,8 @@ class GrowingCrowd(CrowdAllocator):
 
     def at_random(self) -> Bools:
         """(people,) whose answers have nothing to do with the truth, by the labels up to the last ``learn``."""
-        history = self.campaign.history
-        came = np.flatnonzero(history.answer[: self.entries] >= 0)
-        columns = history.task[came], history.worker[came], history.answer[came]
-        return answers_at_random(*columns, self.campaign.state.logp, self.channels[: self.people])
+        labels = self.labels(len(self.gold))
+        return answers_at_random(*labels[:3], self.campaign.state.logp, self.channels[: self.people])
 
     @property
     def start(self) -> Floats:

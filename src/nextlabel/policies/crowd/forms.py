@@ -27,12 +27,14 @@ from collections.abc import Callable
 import numpy as np
 
 from nextlabel.arrays import Bools, Floats, Ints
+from nextlabel.crowd.answers import Answer, Number, Pair, Rating
 from nextlabel.crowd.fit import CrowdLabels
 from nextlabel.crowd.noise import answers_at_random
+from nextlabel.crowd.prior import CrowdPrior
 from nextlabel.crowd.questions import RIGHT, Form, FormFit, FormLabels, fit_form
-from nextlabel.policies.crowd.allocator import TRIAL_LABELS
+from nextlabel.policies.crowd.allocator import TRIAL_LABELS, GrowingCrowd
 from nextlabel.policies.crowd.policies import REACH, STEP, Chain, belief_grid
-from nextlabel.policies.crowd.valued import ValuedCrowd
+from nextlabel.policies.crowd.valued import NumberCrowd, PairCrowd, RatingCrowd, ValuedCrowd
 
 #: Labels that are looked ahead, and those in flight that are told apart; types of workers; items valued at once.
 AHEAD, FLIGHT, TYPES, TOGETHER = 5, 6, 4, 2000
@@ -198,3 +200,22 @@ class FormCrowd(ValuedCrowd):
             if len(said):
                 out &= answers_at_random(labels.task[row] * Q + q, labels.worker[row], said, logp, channels)
         return out if len(labels.task) else ~out
+
+
+def new_crowd(
+    kind: Answer, seed: int, share: Floats | None = None, rule: str = "crowd", prior: CrowdPrior | None = None,
+    *, top: int | None = None, right: float = RIGHT,
+) -> GrowingCrowd:  # fmt: skip
+    """The allocator of a live campaign for such answers, which knows nothing yet; of a form workers are ``right``."""
+    if isinstance(kind, Form):
+        return FormCrowd(kind, seed, right)
+    if isinstance(kind, Pair):
+        return PairCrowd(kind, seed, top)
+    if isinstance(kind, Number):
+        return NumberCrowd(kind, seed)
+    start = np.ones(kind.width) if share is None else share
+    return (
+        RatingCrowd(kind, start, rule, seed, prior)
+        if isinstance(kind, Rating)
+        else GrowingCrowd(start, rule, seed, prior)
+    )

@@ -63,7 +63,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.errors import InputError
+from nextlabel.errors import InputError, refuse
 from nextlabel.kernels.crowd_campaign import CrowdPlan
 from nextlabel.kernels.crowd_grid import Chain as ChainArrays
 from nextlabel.kernels.crowd_grid import push, solve_values
@@ -184,18 +184,17 @@ class CrowdTypes:
     share: Floats
 
 
-def same_channels(channels: Floats, weights: Floats, most: int = MOST_KNOWN) -> CrowdTypes | None:
-    """Workers whose channels are equal as one type; None if there are more than ``most`` types."""
+def same_channels(channels: Floats, weights: Floats) -> CrowdTypes | None:
+    """Workers whose channels are equal as one type; None if there are more than ``MOST_KNOWN`` types."""
     different, kind = np.unique(channels, axis=0, return_inverse=True)
-    if len(different) > most:
+    if len(different) > MOST_KNOWN:
         return None
     share = np.bincount(kind.ravel(), np.maximum(weights, 0.0), minlength=len(different)).astype(np.float64)
-    whole = float(share.sum())
-    return CrowdTypes(kind.ravel().astype(np.int64), different, share / whole if whole > 0 else share)
+    return CrowdTypes(kind.ravel().astype(np.int64), different, share / (share.sum() or 1.0))
 
 
-def group_workers(channels: Floats, weights: Floats, most: int = MOST_TYPES) -> CrowdTypes:
-    """At most ``most`` types for W workers with these channels (W, C, C) and expected labels to come (W,)."""
+def group_workers(channels: Floats, weights: Floats) -> CrowdTypes:
+    """At most ``MOST_TYPES`` types for W workers with these channels (W, C, C) and expected labels to come (W,)."""
     answers = channels.shape[1]
     if answers == 2:
         features = np.arcsin(np.sqrt(np.clip(channels[:, :, 1], 0.0, 1.0)))
@@ -208,7 +207,7 @@ def group_workers(channels: Floats, weights: Floats, most: int = MOST_TYPES) -> 
     cell = cell.ravel()
     mass = np.bincount(cell, weight).astype(np.float64)
     centre = np.column_stack([np.bincount(cell, weight * f) / mass for f in features.T])
-    kind = _merge(centre, mass, most)[cell]
+    kind = _merge(centre, mass)[cell]
     M = int(kind.max()) + 1
     share = np.bincount(kind, weight, minlength=M)
     mean = np.zeros((M, answers, answers))
@@ -216,7 +215,7 @@ def group_workers(channels: Floats, weights: Floats, most: int = MOST_TYPES) -> 
     return CrowdTypes(kind.astype(np.int64), mean / share[:, None, None], share / share.sum())
 
 
-def _merge(centre: Floats, mass: Floats, most: int) -> Ints:
+def _merge(centre: Floats, mass: Floats) -> Ints:
     """The type of each cell, numbered in the order of the cells."""
     centre, mass = centre.copy(), mass.copy()
     group = np.arange(len(mass))
@@ -227,7 +226,7 @@ def _merge(centre: Floats, mass: Floats, most: int) -> Ints:
     while True:
         near = np.where(distance <= ALIKE**2, cost, np.inf)
         pick = near if np.isfinite(near).any() else cost
-        if pick is cost and int(alive.sum()) <= most:
+        if pick is cost and int(alive.sum()) <= MOST_TYPES:
             break
         a, b = sorted(int(k) for k in np.unravel_index(np.argmin(pick), pick.shape))
         whole = mass[a] + mass[b]
@@ -255,18 +254,18 @@ LEAST_PRICE = 2e-4
 TOLERANCE, MOST_SWEEPS, LEFT_OVER = 1e-9, 1000, 1e-7
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CrowdRelaxation:
-    """Prices, plans (plans, G) with their weights, and V on the grid."""
+class CrowdRelaxation(NamedTuple):
+    """Value of all tasks, prices by type above the first, plans (plans, G) with their weights, and V on the grid.
+
+    ``losses`` (M, G) is what a label of each type at each belief loses against the best that could be done there.
+    """
 
     value: float
-    price: float
     extra: Floats
     plans: Ints
     weights: Floats
     values: Floats
-    gap: float
-    steps: int
+    losses: Floats
 
 
 class _Task(NamedTuple):
@@ -286,81 +285,57 @@ class _Task(NamedTuple):
         return push(self.chain, shares_of(plan, len(used)), self.mass, LEFT_OVER, MOST_SWEEPS, used), used
 
 
-class RelaxationSolver:
-    """Solves for tasks at grid points; remembers the last plans as a start for the next time."""
+def solve_relaxation(
+    tables: tuple[Ints, Floats], reward: Floats, cost: Floats, members: Floats, budget: float, supply: Floats,
+    gap: float = GAP, start: Ints | None = None,
+) -> CrowdRelaxation:  # fmt: skip
+    """The relaxation for ``members`` (G,) tasks, ``budget`` labels and ``supply`` (M,) labels by type.
 
-    def __init__(self, tables: tuple[Ints, Floats], reward: Floats, cost: Floats, start: Ints | None = None) -> None:
-        self.chain, self.cost = ChainArrays(*tables, reward), cost
-        nothing = np.zeros((0, len(reward)), dtype=np.int64)
-        self.plans = nothing if start is None else np.where(start < len(cost), start, -1)
-
-    def solve(self, members: Floats, budget: float, supply: Floats, gap: float = GAP) -> CrowdRelaxation:
-        """The relaxation for ``members`` (G,) tasks, ``budget`` labels and ``supply`` (M,) labels by type."""
-        tasks = max(float(members.sum()), 1.0)
-        task = _Task(self.chain, members / tasks)
-        limits = Limits(budget / tasks, np.minimum(supply, budget) / tasks, self.cost)
-        search = CuttingPlanes(task, limits, self.chain.stop.copy(), self.plans)
-        master = search.run(gap, MOST_CUTS)
-        kept = np.sort(np.argsort(-master.weights, kind="stable")[:MOST_PLANS])
-        kept = kept[master.weights[kept] > 0.0]
-        self.plans = np.array([search.plans[k] for k in kept])
-        values, plan = self.chain.stop.copy(), np.empty(len(self.chain.stop), dtype=np.int64)
-        task.solve(limits.costs(search.prices), values, plan)
-        return CrowdRelaxation(
-            value=tasks * search.best,
-            price=float(search.prices[0]),
-            extra=search.prices[1:],
-            plans=self.plans,
-            weights=master.weights[kept] / master.weights[kept].sum(),
-            values=values,
-            gap=tasks * max(0.0, search.best - master.value),
-            steps=search.rounds,
-        )
-
-    def losses(self, relaxation: CrowdRelaxation) -> Floats:
-        """(M, G) what a label of each type at each belief loses against the best that could be done there."""
-        after = np.sum(self.chain.weight * relaxation.values[self.chain.to], axis=2)
-        prices = np.maximum(relaxation.price + relaxation.extra + self.cost, LEAST_PRICE)
-        return np.asarray(np.maximum(relaxation.values[None, :] + prices[:, None] - after, 0.0))
+    ``start``: plans to begin with, those of the time before.
+    """
+    chain, tasks = ChainArrays(*tables, reward), max(float(members.sum()), 1.0)
+    task, limits = _Task(chain, members / tasks), Limits(budget / tasks, np.minimum(supply, budget) / tasks, cost)
+    first = np.zeros((0, len(reward)), dtype=np.int64) if start is None else np.where(start < len(cost), start, -1)
+    search = CuttingPlanes(task, limits, chain.stop.copy(), first)
+    master = search.run(gap, MOST_CUTS)
+    kept = np.sort(np.argsort(-master.weights, kind="stable")[:MOST_PLANS])
+    kept = kept[master.weights[kept] > 0.0]
+    values, plan = chain.stop.copy(), np.empty(len(chain.stop), dtype=np.int64)
+    task.solve(limits.costs(search.prices), values, plan)
+    after = np.sum(chain.weight * values[chain.to], axis=2)
+    costs = np.maximum(search.prices[0] + search.prices[1:] + cost, LEAST_PRICE)
+    losses = np.asarray(np.maximum(values[None, :] + costs[:, None] - after, 0.0))
+    plans, weights = np.array([search.plans[k] for k in kept]), master.weights[kept] / master.weights[kept].sum()
+    return CrowdRelaxation(tasks * search.best, search.prices[1:], plans, weights, values, losses)
 
 
-def crowd_plan(
-    grid: Floats, relaxation: CrowdRelaxation, losses: Floats, reward: Floats, *, finish: bool = False
-) -> CrowdPlan:
-    """The relaxation as the decision core reads it, with room for ``MOST_PLANS`` plans.
+def crowd_plan(grid: Floats, relaxation: CrowdRelaxation, reward: Floats, *, finish: bool = False) -> CrowdPlan:
+    """The relaxation as the decision core reads it.
 
     The task with the most left to gain goes first, or with ``finish`` the one that is most certain already.
     """
-    G = losses.shape[1]
-    wants = np.full((MOST_PLANS, G), -1, dtype=np.int64)
-    wants[: len(relaxation.plans)] = relaxation.plans
-    chance = np.ones(MOST_PLANS)
-    chance[: len(relaxation.weights)] = np.cumsum(relaxation.weights)
     surplus = reward if finish else np.maximum(relaxation.values - reward, 0.0)
-    return _ordered(grid, wants, chance, surplus, losses, relaxation.extra.copy())
+    return _plan(grid, relaxation.plans, relaxation.weights, surplus, relaxation.losses, relaxation.extra.copy())
 
 
 def ranked_plan(grid: Floats, rank: Floats) -> CrowdPlan:
     """A plan for rules that take the bin of the largest ``rank`` (G,), whoever the worker is (type 0)."""
     G = len(rank)
-    wants = np.full((MOST_PLANS, G), -1, dtype=np.int64)
-    wants[0] = 0
-    chance = np.ones(MOST_PLANS)
-    return _ordered(grid, wants, chance, rank, np.zeros((1, G)), np.zeros(1))
+    return _plan(grid, np.zeros((1, G), dtype=np.int64), np.ones(1), rank, np.zeros((1, G)), np.zeros(1))
 
 
 def scored_plan(grid: Floats, score: Floats) -> CrowdPlan:
     """A plan for rules that give a worker of type m the task with the largest ``score[m]`` (M, G), if it is above 0."""
-    most = score.max(axis=1)
-    wants = np.full((MOST_PLANS, len(grid)), -1, dtype=np.int64)
-    return _ordered(grid, wants, np.ones(MOST_PLANS), score.max(axis=0), most[:, None] - score, most)
+    most, none = score.max(axis=1), np.zeros((0, len(grid)), dtype=np.int64)
+    return _plan(grid, none, np.zeros(0), score.max(axis=0), most[:, None] - score, most)
 
 
-def _ordered(grid: Floats, wants: Ints, chance: Floats, surplus: Floats, losses: Floats, refuse: Floats) -> CrowdPlan:
+def _plan(grid: Floats, plans: Ints, weights: Floats, surplus: Floats, losses: Floats, refuse: Floats) -> CrowdPlan:
     """With the groups that want each type by falling surplus, and the bins by rising loss."""
-    M, plans = len(losses), len(wants)
+    wants, chance, M = np.full((MOST_PLANS, len(grid)), -1, dtype=np.int64), np.ones(MOST_PLANS), len(losses)
+    wants[: len(plans)], chance[: len(weights)] = plans, np.cumsum(weights)
     kinds = wants.T.ravel()  # group = bin * plans + plan
-    by_surplus = np.lexsort((np.arange(kinds.size), -np.repeat(surplus, plans), np.where(kinds < 0, M, kinds)))
+    by_surplus = np.lexsort((np.arange(kinds.size), -np.repeat(surplus, MOST_PLANS), np.where(kinds < 0, M, kinds)))
     first = np.searchsorted(kinds[by_surplus][: np.count_nonzero(kinds >= 0)], np.arange(M + 1))
     order = by_surplus[: int(first[-1])]
     # Losses that differ in their last digits are equal: then the larger surplus goes first.
@@ -407,11 +382,11 @@ class WorkerPolicy(Policy):
         """The scores as the decision core reads them."""
         view = crowd.view()
         score, shape = np.asarray(self.score(view), dtype=np.float64), view.to.shape[:2]
-        if score.shape != shape or not np.isfinite(score).all():
-            raise InputError(
-                f"policy {self.name!r} returns scores of shape {score.shape}, and finite ones of {shape} are needed.",
-                "Return one row for each type of worker and one column for each belief.",
-            )
+        refuse((
+            score.shape != shape or not np.isfinite(score).all(),
+            f"policy {self.name!r} returns scores of shape {score.shape}, and finite ones of {shape} are needed.",
+            "Return one row for each type of worker and one column for each belief.",
+        ))  # fmt: skip
         return scored_plan(view.grid, score)
 
     def scores(self, setting: Setting) -> list[ScoreTables]:
@@ -460,7 +435,7 @@ class CrowdUncertainty(WorkerPolicy):
 
     def plan(self, crowd: CrowdAllocator) -> CrowdPlan:
         """All workers are of one type."""
-        return ranked_plan(crowd.grid, -crowd.certainty)
+        return ranked_plan(crowd.grid, -Chain(crowd.channels[:1]).reward)
 
     def score(self, view: CrowdView) -> Floats:
         """How far the likeliest answer is from certain."""

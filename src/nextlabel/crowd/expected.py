@@ -4,11 +4,11 @@
 
 a_x is the answer given, the likeliest one. Truths, the workers' skill, how much workers differ, what the crowd is
 like on average and which tasks are hard are drawn together from their posterior (``kernels.crowd_gibbs``), so that E
-counts what is not known of any of them; the interval is E +- ``WIDTH`` standard deviations of the share right among the
-draws, in 0 to 1. It holds if each worker answers by a channel of their own, independently given the truth and how
-hard the task is. Workers who are wrong together are not covered: only truths tell. Of many tasks a part is drawn
-(``MOST_TASKS``), evenly spread; the labels of the others count for their workers. Tasks without labels count by the
-shares of the truths in each draw (``chance_of_start``).
+counts what is not known of any of them; the interval is E +- (``WIDTH`` standard deviations of the share right among
+the draws, and half an item), in 0 to 1. It holds if each worker answers by a channel of their own, independently given
+the truth and how hard the task is. Workers who are wrong together are not covered: only truths tell. Of many tasks a
+part is drawn (``MOST_TASKS``), evenly spread; the labels of the others count for their workers. Tasks without labels
+count by the shares of the truths in each draw (``chance_of_start``).
 Guarantee: approximate; the tests hold bias and coverage on drawn crowds. Cost: ``DRAWS`` + ``WARM_UP`` sweeps over
 the labels of that part.
 """
@@ -82,7 +82,7 @@ def expected_accuracy(
     # a part has more chance in it
     noise += max(float(np.diff(found[:, :2].var(axis=0, ddof=1))[0]), 0.0) * min(many, MOST_TASKS) * many
     total, unsure = float(asked.sum()), float(right.var(ddof=1))
-    mean, half = float(right.mean()) / total, WIDTH * float(np.sqrt(unsure + noise)) / total
+    mean, half = float(right.mean()) / total, (WIDTH * float(np.sqrt(unsure + noise)) + 0.5) / total
     return ExpectedAccuracy(mean, max(mean - half, 0.0), min(mean + half, 1.0), unsure / total**2)
 
 

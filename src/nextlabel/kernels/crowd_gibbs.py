@@ -46,10 +46,11 @@ from nextlabel.kernels.jit import jit
 
 #: Labels that hold each row of the mean, and the mean accuracy, to the first idea.
 HOLD_ROW, HOLD_MEAN = 120.0, 60.0
-#: Strengths that are tried, with their logarithmic prior: around STRENGTH; and for whole crowds, evenly.
+#: Strengths that are tried, with their logarithmic prior: widely around STRENGTH, because workers may all be alike; and
+#: for whole crowds, evenly.
 STRENGTH = 6.0
-STRENGTHS = np.array([3.0, 6.0, 12.0, 24.0, 48.0])
-USUAL = np.array([-0.5 * math.log(s / STRENGTH) ** 2 for s in STRENGTHS])
+STRENGTHS = np.array([3.0, 6.0, 12.0, 24.0, 48.0, 96.0, 192.0])
+USUAL = np.array([-0.125 * math.log(s / STRENGTH) ** 2 for s in STRENGTHS])
 CROWD_STRENGTHS = np.array([2.0, 4.0, 8.0, 16.0, 32.0, 64.0])
 #: Hard tasks at first, and the tasks that this is worth.
 HARD, HARD_TASKS = 0.005, 400.0

@@ -39,7 +39,7 @@ def draw_crowd(rng: np.random.Generator, items: int, apart: float) -> tuple[Bool
 
 def play(crowd: GrowingCrowd, items: int, leases: int, visits: Ints, says: Callable[[int, int], int]) -> None:
     """Workers come and are given items until so many leases are answered, refitted as a live campaign is."""
-    crowd.add_tasks(np.zeros((items, 2)), np.full(items, 64), np.full(items, 24))
+    crowd.add_tasks(np.zeros((items, 2)), 64, 24)
     numbers: dict[int, int] = {}
     given = version = due = 0
     for worker in visits.tolist():

@@ -36,9 +36,7 @@ def say(task: str, worker: str, rng: np.random.Generator) -> str:
 
 def read_anew(state: CampaignState) -> CrowdModel:
     """A model that has read the log alone."""
-    model = CrowdModel(state.row.config)
-    model.catch_up(state)
-    return model
+    return new_model(state, snapshot=False)
 
 
 def model_of(service: CampaignService, id: str, fresh: bool) -> CrowdModel:
@@ -74,7 +72,6 @@ def assert_same_as_fresh(service: CampaignService, id: str) -> None:
 
     def look(commands: Commands) -> None:
         model, restored = commands.crowd(), new_model(commands.state)
-        restored.catch_up(commands.state)
         assert_same(model, read_anew(commands.state))
         assert_same(model, restored)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -26,9 +25,9 @@ def resident_state(store: SqlStore, id: str) -> CampaignState:
 
 def loaded_state(store: SqlStore, id: str) -> CampaignState:
     """The campaign as a process reads it that has never seen it."""
-    with store.read() as connection, closing(Runner(connection)) as runner:
+    with store.read() as connection:
         found = connection.execute(sa.select(campaigns).where(campaigns.c.id == id)).one()
-        return load_state(runner, *campaign_from(tuple(found)))
+        return load_state(Runner(connection), *campaign_from(tuple(found)))
 
 
 def replayed_state(store: SqlStore, id: str) -> CampaignState:
@@ -42,7 +41,7 @@ def replayed_state(store: SqlStore, id: str) -> CampaignState:
 
 def facts_of(state: CampaignState) -> dict[str, Any]:
     """All that a state says, by name."""
-    pool, tasks = state.pool, state.row.tasks
+    pool = state.pool
     facts: dict[str, Any] = {
         "row": state.row, "classes": state.classes, "batches": state.batches, "comments": state.comments,
         "workers": state.workers, "numbers": state.numbers, "published": pool.published, "allocator": type(pool),
@@ -53,11 +52,9 @@ def facts_of(state: CampaignState) -> dict[str, Any]:
         "next expiry": state.next_expiry(),
         "controls": [state.control_for(one.worker, 0.5) for one in state.workers],
     }  # fmt: skip
-    columns = {"tasks": pool.tasks, "entries": pool.entries, "leases": state.leases, "closed": state.closed_seq}
-    for name, some in columns.items():
-        for column, values in some.arrays().items():
-            hidden = name == "tasks" and column.startswith("most_")  # they have their limits when they are published
-            facts[f"{name}.{column}"] = values[:tasks] if hidden else values
+    for name, some in {"tasks": pool.tasks, "leases": state.leases}.items():
+        facts |= {f"{name}.{column}": values for column, values in some.arrays().items()}
+    assert pool.entries is state.leases
     if isinstance(pool, OrderedPool):
         # Those that were looked into before, and those that are looked into now.
         facts["members"], facts["in lists"] = {k: list(pool._list(k)) for k in sorted(pool._counts)}, pool._counts

@@ -29,7 +29,6 @@ def main() -> None:
     rng = np.random.default_rng(0)
     truth, skill = rng.integers(0, 2, given.tasks), rng.uniform(0.55, 0.95, given.workers)
     crowd = GrowingCrowd(np.array([0.5, 0.5]))
-    limit = np.full(given.tasks, 5)
     print("| step | each | memory |")
     print("|---|---|---|")
 
@@ -39,7 +38,7 @@ def main() -> None:
         print(f"| {what} | {unit} | {peak:,.0f} MB |", flush=True)
 
     begun = perf_counter()
-    crowd.add_tasks(np.zeros((given.tasks, 2)), limit, limit)
+    crowd.add_tasks(np.zeros((given.tasks, 2)), 5, 5)
     for _ in range(given.workers):
         crowd.add_worker()
     show("tasks and workers are there", perf_counter() - begun)

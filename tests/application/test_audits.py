@@ -30,7 +30,7 @@ def test_items_are_drawn_at_random_and_answered(service: CampaignService) -> Non
     assert not {"t0", "t1", "t2", "t3"} & set(items)  # controls are not part of what is audited
     assert service[id].answer_audit({items[0]: "yes", items[1]: "no"}) == 2
     assert service[id].answer_audit({items[0]: "no", items[1]: "no"}) == 1
-    assert sorted(service.store.row(id).rules.audited.values()) == [0, 0]
+    assert sorted(service.store.row(id).audited.values()) == [0, 0]
     assert sum(one.label is not None for one in service[id].audit_items()) == 2
     outside = next(f"t{k}" for k in range(4, 30) if f"t{k}" not in items)
     for answers, said in (({outside: "yes"}, NotFoundError), ({items[2]: "maybe"}, InputError), ({}, InputError)):
@@ -209,4 +209,4 @@ def test_an_expert_answers_in_the_browser_and_the_certificate_follows(tmp_path: 
         with httpx.Client(base_url=service.url, timeout=60, headers={"origin": service.url}) as browser:
             assert browser.post("/sign-in", data={"token": viewer}).status_code == 303
             assert browser.get(f"/campaigns/{id}/audit").status_code == 403
-        assert len(campaigns.store.row(id).rules.audited) == 4
+        assert len(campaigns.store.row(id).audited) == 4

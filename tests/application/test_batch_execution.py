@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 
 from nextlabel.application.service import CampaignService
-from nextlabel.campaign import rows, scoring
+from nextlabel.campaign import scoring
 from nextlabel.campaign.commands import Commands
 from nextlabel.errors import NextlabelError, TablesPendingError
 from nextlabel.policies import ordered
@@ -97,7 +98,7 @@ def pair(
     """A store in which commands are run one by one, and one in which they are run together; few classes: ranked."""
     kind, few = request.param
     monkeypatch.setattr(scoring, "FEW_CLASSES", few)
-    monkeypatch.setattr(rows, "_random_hex", lambda: "0" * 12)
+    monkeypatch.setattr(secrets, "randbits", lambda bits: 0)
     # windows that are too small for what workers have held
     monkeypatch.setattr(ordered, "LOOKED_AT", request.node.callspec.params.get("looked_at", 1))
     scoring.score_of_state.cache_clear()

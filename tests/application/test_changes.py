@@ -60,15 +60,15 @@ def test_the_same_campaign_is_still_the_same_after_a_change(service: CampaignSer
     [
         ({"display_names": ["one"]}, "1 display names were given for 2"),
         ({"display_names": ["a", "a"]}, "read alike"),
-        ({"display_names": "ab"}, "not a list"),
+        ({"display_names": "ab"}, "should be a list of names"),
         ({"instructions": "x" * (LONGEST_INSTRUCTIONS + 1)}, "at most 20000"),
         ({"question": "nul\x00"}, "question"),
-        ({"language": "tlh"}, "not one of"),
-        ({"deadline": 1000.0}, "the deadline 1970-01-01T00:16:40Z is in the past: it is"),
+        ({"language": "tlh"}, "should be 'en', 'de', "),
+        ({"deadline": 1000.0}, "the deadline 1970-01-01T00:16:40.000Z is in the past: it is"),
         ({"show": ["txet"]}, "no column 'txet'"),
         ({"show": []}, "no column is shown"),
         ({"labels": ["a", "b"]}, "'labels' cannot be changed"),
-        ({"question": "fine", "language": "tlh"}, "not one of"),
+        ({"question": "fine", "language": "tlh"}, "should be 'en', 'de', "),
     ],
 )
 def test_what_cannot_be_is_refused_and_changes_nothing(values: dict[str, Any], says: str) -> None:

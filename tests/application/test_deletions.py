@@ -13,6 +13,7 @@ from nextlabel.application import deletions, imports
 from nextlabel.application.service import CampaignService
 from nextlabel.campaign.crowd_model import new_model
 from nextlabel.campaign.new_tasks import read_tasks
+from nextlabel.campaign.records import ACTIVE, ImportRow
 from nextlabel.errors import ConflictError, GoneError, InputError, NotFoundError
 from nextlabel.store.sql import SqlStore
 from nextlabel.store.tables import campaigns, deleted_campaigns, metadata
@@ -47,7 +48,7 @@ def test_a_deleted_campaign_is_gone_for_everybody_and_leaves_no_row(service: Cam
     id = start(service, "first")
     held = service[id].ask("ann")
     assert held
-    service.store.access.revoke_link(id, "ann")
+    service.store.records.revoke_link(id, "ann")
     service.delete(id)
     for attempt in (
         lambda: service[id].ask("ann"),
@@ -60,8 +61,8 @@ def test_a_deleted_campaign_is_gone_for_everybody_and_leaves_no_row(service: Cam
     ):
         with pytest.raises(GoneError, match="deleted"):
             attempt()
-    assert service.store.campaigns() == [] and service.store.access.link_versions() == {}
-    assert service.store.deletions.find(id) is not None and service.store.deletions.unfinished() == []
+    assert service.store.campaigns() == [] and service.store.records.link_versions() == {}
+    assert service.store.records.deleted_at(id) is not None and service.store.records.unfinished() == []
     if isinstance(service.store, SqlStore):
         assert rows_left(service.store) == {}
 
@@ -76,7 +77,7 @@ def test_what_never_was_is_not_deleted_and_an_id_is_not_given_twice(service: Cam
         service.create(simple(), "once")
     with pytest.raises(ConflictError, match="deleted"):
         service.create(simple(), "once", [{"text": "x"}] * 3000)
-    assert service.store.campaigns() == [] and not service.store.imports.active()
+    assert service.store.campaigns() == [] and not service.store.records.find(ImportRow, state=ACTIVE)
 
 
 def test_others_stay_as_they_are(service: CampaignService) -> None:
@@ -104,15 +105,15 @@ def test_wherever_a_process_ends_nothing_is_seen_and_the_next_one_carries_on(
         steps = 0
         start(service, "gone")
         service.deletions.begin("gone")
-        while store.deletions.unfinished():
+        while store.records.unfinished():
             # A process that ends after each step: another one sees nothing of the campaign.
             other = SqlStore(store.url, create=False)
             try:
                 assert [row.id for row in other.campaigns()] == ["kept"]
                 with pytest.raises(GoneError):
                     other.row("gone")
-                (deletion,) = other.deletions.unfinished()
-                store.deletions.clear(deletion, 7)
+                (deletion,) = other.records.unfinished()
+                store.records.clear(deletion, 7)
             finally:
                 other.close()
             steps += 1
@@ -132,7 +133,7 @@ def test_who_is_late_at_clearing_takes_nothing_of_a_campaign_that_got_the_number
         service.deletions.finish()
         start(service, "new")
         before = rows_left(store)
-        assert store.deletions.clear(late, 1000) == 0
+        assert store.records.clear(late, 1000) == 0
         assert rows_left(store) == before and service["new"].verify().right
         with store.engine.connect() as connection:
             assert connection.execute(select(deleted_campaigns.c.number)).scalar() is None
@@ -155,7 +156,7 @@ def test_an_import_into_a_deleted_campaign_ends(service: CampaignService, monkey
     (recovered,) = service.imports.recover()
     assert recovered.state == "failed" and "deleted" in (recovered.error or "")
     service.deletions.finish()
-    assert service.store.imports.active() == []
+    assert service.store.records.find(ImportRow, state=ACTIVE) == []
     if isinstance(service.store, SqlStore):
         assert rows_left(service.store) == {}
 
@@ -181,8 +182,8 @@ def test_what_reads_the_log_beside_a_deletion_ends(tmp_path: Path, settings: Any
             view, all_tasks = state.copy_for_reading(), state.row.tasks
         campaign.delete()
         with pytest.raises(GoneError):
-            new_model(view).catch_up(view)
+            new_model(view)
         data = {"tasks": all_tasks, "version": 1, "given": 1, "left": 8}
         if settings:
             with pytest.raises(GoneError):
-                new_model(view)._refit(view, data)
+                new_model(view).learn(view, data)

@@ -83,14 +83,14 @@ def test_features_of_a_file_of_their_own_are_learnt_from_and_deleted(service: Ca
     says = service[id].certificate().rests_on
     assert f"{word['bits']:.2f} bits per item: the labels' log loss is {word['with']:.3f} per item with it" in says
     assert f"and {word['without']:.3f} without. This assumes that people's mistakes do not follow the features." in says
-    before = service.store.row(id).rules.features
+    before = service.store.row(id).features
     with pytest.raises(InputError, match="has 2 numbers for each item, and what is there 6 numbers"):
         service[id].add_features({"t0": [1.0, 2.0]})
     last = service[id].add_features({"t1": [1.0], "later": [2.0]}, replace=True)
     assert (last.items, last.tasks, last.numbers) == (2, 1, 1)
     assert service[id].add_features(lambda task: [float(task[1:])]).items == TASKS
     assert service.store.get(f"features-{before}:{id}") is service.store.get(f"features-{last.hash}:{id}") is None
-    now = service.store.row(id).rules.features
+    now = service.store.row(id).features
     assert service.store.get(f"features-{now}:{id}")
     service.delete(id)
     assert service.store.get(f"features-{now}:{id}") is None

@@ -73,7 +73,7 @@ def test_the_last_tasks_are_found(kind: str, tasks: int, ranked: bool, tmp_path:
                 commands.record("released", {"lease": lease})
 
         service.run(id, hold_others)
-        assert store.row(id).rules.ranked == ranked
+        assert store.row(id).ranked == ranked
         found = set()
         for _ in left:
             lease: Any = service[id].ask("greedy")

@@ -16,7 +16,7 @@ from nextlabel.application import imports
 from nextlabel.application import service as service_module
 from nextlabel.application.service import CampaignService
 from nextlabel.campaign import intake
-from nextlabel.campaign.records import ImportRow
+from nextlabel.campaign.records import ACTIVE, ImportRow
 from nextlabel.errors import BusyError, ConflictError, InputError, NotFoundError, UnavailableError
 from nextlabel.store.sql import SqlStore
 from stores import KINDS, Clock, opened, service_of_store, simple
@@ -76,15 +76,15 @@ def contents(service: CampaignService, id: str) -> dict[str, Any]:
         ],
         "groups": service.groups(id),
         "classes": list(store.classes(id)),
-        "row": (row.tasks, row.full, row.classes, row.spent, row.reserved, row.rules.ranked),
+        "row": (row.tasks, row.full, row.classes, row.spent, row.reserved, row.ranked),
     }
 
 
 def staged_chunks(service: CampaignService) -> int:
     found = 0
     for campaign in service.store.campaigns():
-        for row in service.store.imports.of_campaign(campaign.id, 100):
-            found += sum(1 for first in range(0, 100, 10) if service.store.imports.staged(row.id, first) is not None)
+        for row in service.store.records.find(ImportRow, campaign=campaign.id, limit=100):
+            found += sum(1 for first in range(0, 100, 10) if service.store.records.staged(row.id, first) is not None)
     return found
 
 
@@ -155,8 +155,8 @@ def test_an_error_in_the_last_row_leaves_nothing(service: CampaignService) -> No
         with pytest.raises(NotFoundError):
             service.store.row("new")
     assert service.store.row(id) == before and len(service.store.tasks(id)) == 3
-    assert staged_chunks(service) == 0 and service.store.imports.active() == []
-    last = service.store.imports.of_campaign(id, 1)[0]
+    assert staged_chunks(service) == 0 and service.store.records.find(ImportRow, state=ACTIVE) == []
+    last = service.store.records.find(ImportRow, campaign=id, limit=1)[0]
     assert last.state == "failed" and "another payload" in str(last.error)
     assert service.add_tasks(id, tasks(), "key").added == 42
 
@@ -168,10 +168,10 @@ def test_after_a_kill_a_retry_adds_everything_once(service: CampaignService) -> 
         id = service.create(simple(), f"{many}_{state}_{step}", tasks(3, first=500)).id
         with pytest.raises(Killed):
             service.add_tasks(id, given, "key", at(state, step, kill))
-        assert len(service.store.imports.active()) == 1 and service.store.row(id).tasks == 3
+        assert len(service.store.records.find(ImportRow, state=ACTIVE)) == 1 and service.store.row(id).tasks == 3
         assert service[id].ask("ann")
         added = service.add_tasks(id, given, "key")
-        assert added.tasks == 3 + len(given) and service.store.imports.active() == []
+        assert added.tasks == 3 + len(given) and service.store.records.find(ImportRow, state=ACTIVE) == []
         assert [event.kind for event in service.store.events(id)].count("tasks_published") == 1
         assert [task.key for task in service.store.tasks(id)][3:] == [one["id"] for one in given]
         assert staged_chunks(service) == 0 and service[id].verify().right
@@ -214,7 +214,7 @@ def test_tasks_that_are_there_are_ranked_with_those_that_make_the_priors_many(se
     assert held
     for k in range(4):
         service.add_tasks(id, scored(17, first=17 * k))
-        assert service.store.row(id).rules.ranked == (k == 3)
+        assert service.store.row(id).ranked == (k == 3)
     given = {service[id].release(service[id].ask("bob").id).task for _ in range(86)}  # type: ignore[union-attr]
     assert len(given) == 86 and service[id].ask("bob").reason == "nothing_left_for_you"  # type: ignore[union-attr]
     assert service[held.campaign].tell(held.id, "yes").counted and service[id].verify().right
@@ -242,7 +242,7 @@ def test_a_process_that_is_killed(kind: str, tmp_path: Path) -> None:
         id = service.create(simple(), "demo", tasks(3, first=5000)).id
         child = subprocess.run([sys.executable, "-c", CHILD, store.url], env=os.environ, timeout=120, check=False)
         assert child.returncode == -signal.SIGKILL
-        assert store.row(id).tasks == 3 and store.row(id).rules.hidden == 30 and service[id].ask("ann")
+        assert store.row(id).tasks == 3 and store.row(id).hidden == 30 and service[id].ask("ann")
         added = service.add_tasks(id, tasks(60), "key")
         assert (added.added, added.known, added.tasks) == (0, 60, 63) and service[id].verify().right
         service.close()

@@ -108,7 +108,7 @@ def test_who_is_known_and_never_came_can_be_erased() -> None:
 def test_only_campaigns_of_the_same_owner_and_labels_teach() -> None:
     service = CampaignService(open_store("memory:"))
     ended(service)
-    service.store.access.set_owner("first", "ann")
+    service.store.records.set_owner("first", "ann")
     for id, more, owner, known in (
         ("same", {}, "ann", True), ("other", {}, "bea", False), ("words", {"labels": ["No", "Yes"]}, "ann", False),
     ):  # fmt: skip

@@ -297,14 +297,14 @@ def test_a_campaign_stops_at_its_target(service: CampaignService, policy: str) -
         service[lease.campaign].tell(lease.id, truth_of(lease.task))
     row = service.store.row(id)
     assert row.state == "paused" and 0 < row.spent < 600
-    assert row.rules.paused_because.startswith("The workers' agreement (no audit has corrected it) has reached ")
+    assert row.paused_because.startswith("The workers' agreement (no audit has corrected it) has reached ")
     service[id].draw_audit(30)
     service[id].answer_audit({one.task: "no" for one in service[id].audit_items()})
     service[id].change(stop_at=0.6)
     service[id].resume()
-    assert service.store.row(id).rules.paused_because == ""
+    assert service.store.row(id).paused_because == ""
     service[id].answer_audit({one.task: truth_of(one.task) for one in service[id].audit_items()})
-    assert service.store.row(id).rules.paused_because.startswith("The audited accuracy (30 items) has reached ")
+    assert service.store.row(id).paused_because.startswith("The audited accuracy (30 items) has reached ")
     stored = everything(service.store, id)
     assert service[id].verify().right
     service[id].rebuild()
@@ -314,7 +314,7 @@ def test_a_campaign_stops_at_its_target(service: CampaignService, policy: str) -
 def test_no_item_is_worth_less_than_the_expert_makes_it() -> None:
     crowd = [GrowingCrowd(np.array([0.5, 0.5])) for _ in range(2)]
     for one, expert in zip(crowd, (0.0, 0.9), strict=True):
-        one.add_tasks(np.zeros((50, 2)), np.full(50, 9), np.full(50, 9))
+        one.add_tasks(np.zeros((50, 2)), 9, 9)
         for _ in range(3):
             one.add_worker()
         one.learn(1, 0, 60, None, expert)

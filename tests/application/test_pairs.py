@@ -73,9 +73,9 @@ def test_a_model_that_is_restored_knows_the_same() -> None:
             assert state.crowd is not None
             other = first_model(state.row.config)
             assert other.restore(state.crowd.dump(), state.row.seq)
-            data = state.crowd.begin_refit(state.row, state.row.left, None)
+            data = state.crowd.begin_refit(state.row, state.row.last_at)
             for model in (state.crowd, other):
-                model._refit(state, data)
+                model.learn(state, data)
                 pairs = model.snapshot(state).pairs
                 assert pairs is not None
                 found.append(pairs.fit.score)

@@ -90,7 +90,7 @@ def test_predictions_are_learnt_and_follow_from_the_log(service: CampaignService
     service[id].rebuild()
     assert everything(service.store, id) == before
     row = service.store.row(id)
-    assert row.rules.predicted == 30 + 14 + 20
+    assert row.predicted == 30 + 14 + 20
     assert row.spent == 26 and row.given == 26 + 64  # none of them was bought
     models = {one.worker: one.labels for one in service.store.workers(id) if one.worker.startswith("model:")}
     assert models == {"model:old": 44, "model:soft (unsure)": 10, "model:soft (sure)": 10}
@@ -155,7 +155,7 @@ def test_what_a_model_costs_is_taken_from_the_budget_once(in_memory: CampaignSer
     id = campaign(in_memory, budget=10)
     with pytest.raises(ConflictError, match="cost 12 labels, and 10 are left"):
         in_memory[id].add_predictions("dear", said(0, TASKS), cost=0.3)
-    assert in_memory.store.row(id).rules.predicted == 0
+    assert in_memory.store.row(id).predicted == 0
     assert in_memory[id].add_predictions("dear", said(0, 15), cost=0.3).charged == 5
     assert in_memory[id].add_predictions("dear", said(0, 15), cost=0.3).charged == 0
     assert in_memory.store.row(id).left == 5
@@ -183,7 +183,7 @@ def test_many_predictions_are_written_in_steps_and_an_upload_that_was_broken_off
         in_memory[id].add_predictions("m", said(0, 23), cost=0.5)
     added = in_memory[id].add_predictions("m", said(0, 23), cost=0.5)
     assert (added.added, added.known) == (13, 10)
-    assert in_memory.store.row(id).rules.predicted == 23
+    assert in_memory.store.row(id).predicted == 23
     assert in_memory[id].verify().right
 
 

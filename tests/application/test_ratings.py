@@ -92,7 +92,7 @@ def test_the_command_line_says_the_same(
         ({"answer": "rating", "labels": ["no", "yes"]}, "have no other labels"),
         ({"scale": "1..5"}, "scale only has an effect with answer rating"),
         ({"loss": "absolute"}, "loss only has an effect with answer rating"),
-        ({"answer": "melody"}, "is not one of"),
+        ({"answer": "melody"}, "should be 'choice', 'rating'"),
     ],
 )
 def test_bad_settings(settings: dict[str, Any], said: str, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from functools import partial
 
 import pytest
 
@@ -42,20 +43,23 @@ def counted(service: CampaignService, id: str) -> int:
 
 def test_records(service: CampaignService) -> None:
     id, other = start(service), start(service)
-    visits = service.store.visits
-    first = visits.add(Visit(id, "prolific", "s1", WORKER, "study", 10.0, 0))
-    assert visits.add(Visit(id, "prolific", "s1", "prolific:p2", "other", 20.0, 3)) == first
-    later = visits.add(Visit(other, "prolific", "s1", WORKER, "study", 5.0, 2))
-    turk = visits.add(Visit(id, "mturk", "s1", "mturk:A", "hit", 15.0, 1))
-    assert visits.find("prolific", "s1") == [later, first] and visits.find("prolific", "s2") == []
-    assert visits.of(id) == [first, turk] and visits.of(id, "mturk") == [turk]
-    assert visits.of(id, worker=WORKER) == [first] and visits.of(id, "mturk", WORKER) == []
-    assert visits.set_status(first, "ACTIVE", 100.0) and not visits.set_status(first, "RESERVED", 99.0)
-    assert visits.set_status(first, "RETURNED", 100.0)
-    assert (visits.of(id)[0].status, visits.of(id)[0].status_at) == ("RETURNED", 100.0)
-    assert visits.of(other)[0].status == ""
+    records, find = service.store.records, partial(service.store.records.find, Visit)
+    first, later, turk = (
+        Visit(id, "prolific", "s1", WORKER, "study", 10.0, 0),
+        Visit(other, "prolific", "s1", WORKER, "study", 5.0, 2),
+        Visit(id, "mturk", "s1", "mturk:A", "hit", 15.0, 1),
+    )
+    assert all(records.add(visit) for visit in (first, later, turk))
+    assert not records.add(Visit(id, "prolific", "s1", "prolific:p2", "other", 20.0, 3))
+    assert find(platform="prolific", id="s1") == [later, first] and find(platform="prolific", id="s2") == []
+    assert find(campaign=id, platform=None) == [first, turk] and find(campaign=id, platform="mturk") == [turk]
+    assert find(campaign=id, worker=WORKER) == [first] and find(campaign=id, platform="mturk", worker=WORKER) == []
+    assert records.hear(first, "ACTIVE", 100.0) and not records.hear(first, "RESERVED", 99.0)
+    assert records.hear(first, "RETURNED", 100.0)
+    assert (find(campaign=id)[0].status, find(campaign=id)[0].status_at) == ("RETURNED", 100.0)
+    assert find(campaign=other)[0].status == ""
     service.delete(id)
-    assert visits.of(id) == [] and visits.find("prolific", "s1") == [later]
+    assert find(campaign=id) == [] and find(platform="prolific", id="s1") == [later]
 
 
 @pytest.mark.parametrize("status", ["RETURNED", "TIMED-OUT"])
@@ -108,7 +112,10 @@ def test_events_that_come_late_or_are_about_others_do_nothing(service: CampaignS
     assert service.visits.status_changed("prolific", stranger, now) == "unknown"
     assert says(service, "APPROVED", at=now) == "kept"
     assert says(service, "RETURNED", at=now - 60) == "outdated"
-    assert standing(service, id) == ("active", "") and service.store.visits.of(id)[0].status == "APPROVED"
+    assert (
+        standing(service, id) == ("active", "")
+        and service.store.records.find(Visit, campaign=id)[0].status == "APPROVED"
+    )
 
 
 def test_a_new_submission_is_welcome_when_prolific_knows_it(service: CampaignService) -> None:

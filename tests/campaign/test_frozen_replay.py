@@ -45,7 +45,7 @@ def test_constants_of_the_code_do_not_change_what_a_log_means(
     service.add_tasks(id, scored(70))
     work(service, id, 40, 2)
     before = everything(service.store, id)
-    assert before["row"].rules.ranked and before["row"].full > 0
+    assert before["row"].ranked and before["row"].full > 0
     monkeypatch.setattr(scoring, "FEW_CLASSES", 3)
     monkeypatch.setattr(scoring, "LEVELS", 14)
     monkeypatch.setattr(scoring, "GRID", 20)

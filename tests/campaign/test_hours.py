@@ -24,11 +24,11 @@ from nextlabel.campaign.rates import (
     with_turned_away,
     workers_seen,
 )
-from nextlabel.campaign.rows import Rules
 from nextlabel.campaign.settings import CampaignSettings
+from nextlabel.campaign.state import new_campaign
 from nextlabel.model.problem import PiecewiseRate
 from nextlabel.store.sql import open_store
-from stores import Clock, service_of_store
+from stores import Clock, service_of_store, simple
 
 #: Midnight, and workers per hour by day, from 8 to 20, and by night.
 MIDNIGHT, DAY, NIGHT = 1_800_057_600.0, 20, 1
@@ -99,7 +99,7 @@ def test_before_a_deadline_night_is_night() -> None:
     row, now = service.store.row(id), MIDNIGHT + 44 * HOUR
     truth = 12 * NIGHT
     by_hour = expected_arrivals(row, now)
-    old = replace(row, rules=replace(row.rules, hours=NOTHING_SEEN))
+    old = replace(row, hours=NOTHING_SEEN)
     one_rate = expected_arrivals(old, now)
     assert by_hour is not None and one_rate is not None
     assert 0.5 * truth < by_hour < 2.5 * truth
@@ -109,14 +109,14 @@ def test_before_a_deadline_night_is_night() -> None:
     assert in_time is not None and by_hour - 1 < in_time < by_hour
     assert isinstance(rate_before_deadline(row, now), PiecewiseRate)
     assert isinstance(rate_before_deadline(old, now), float)
-    assert workers_seen(row.rules.hours) > 200
+    assert workers_seen(row.hours) > 200
     certificate = service.certificates.of(id)
     assert "by the hour of the day" in certificate.assumes
     service.table_cache.close()
 
 
 def test_hours_are_stored_with_the_rules(tmp_path: Path) -> None:
-    assert Rules(500).hours == NOTHING_SEEN
+    assert new_campaign("c", simple(), 0.0).row.hours == NOTHING_SEEN
     clock = Clock()
     service = service_of_store(open_store(str(tmp_path / "hours.db")), clock)
     id = service.create(CampaignSettings(budget=9, policy="uniform"), tasks=["a", "b"]).id
@@ -124,5 +124,5 @@ def test_hours_are_stored_with_the_rules(tmp_path: Path) -> None:
         service[id].ask(worker)
         clock.forward(100.0)
     with service.store.transaction(id) as state:
-        assert service.store.row(id).rules == state.row.rules and workers_seen(state.row.rules.hours) == 1
+        assert service.store.row(id) == state.row and workers_seen(state.row.hours) == 1
     service.close()

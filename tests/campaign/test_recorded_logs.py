@@ -12,7 +12,7 @@ import pytest
 
 from nextlabel.campaign.declaration import declared, names
 from nextlabel.campaign.results import results_of
-from nextlabel.campaign.rows import Rules
+from nextlabel.campaign.rows import CampaignRow
 from nextlabel.campaign.settings import CampaignSettings
 from stores import KINDS, opened
 
@@ -46,16 +46,24 @@ def test_a_log_replays_to_the_same_state(path: Path, kind: str, tmp_path: Path) 
         assert result.pop("probability") == pytest.approx(before.pop("probability"), rel=1e-9)
         assert result.pop("source") == "labels" and result.pop("interval") is None
         assert result == before
+    then["row"] |= then["row"].pop("rules")
     had_score = [task.pop("score") is not None for task in then["tasks"]]  # of ranked tasks, those that had room
-    assert had_score == (room if then["row"]["rules"]["ranked"] else [False] * len(room))
+    assert had_score == (room if then["row"]["ranked"] else [False] * len(room))
     for task in then["tasks"]:
         del task["last_seq"]
-    assert then["row"]["rules"].pop("unranked_from") is None
-    del then["row"]["rules"]["segments"]  # what places were below
-    del then["row"]["rules"]["core"]  # there is one model of workers now
-    assert then["row"]["rules"].pop("limits") == [[0, config.most_labels, config.most_in_flight]]
-    rules, config = json.loads(json.dumps(asdict(Rules(1)))), {name: declared(name).default for name in names()}
-    for part, usual in (("rules", rules), ("config", config)):  # what campaigns could not have or do then
-        for name in now["row"][part].keys() - then["row"][part].keys():
-            assert now["row"][part].pop(name) == usual[name], name
+    assert then["row"].pop("unranked_from") is None
+    del then["row"]["segments"]  # what places were below
+    del then["row"]["core"]  # there is one model of workers now
+    assert then["row"].pop("limits") == [[0, config.most_labels, config.most_in_flight]]
+    amended = json.loads(then["row"].pop("amended"))  # the settings had other places when they had changed
+    amended |= {name: then["row"].pop(name) for name in ("budget", "deadline", "lease_seconds")}
+    then["row"]["config"] |= amended
+    row = json.loads(json.dumps(asdict(CampaignRow("", config, 0.0, 1.0)) | {"config": None}))
+    usual = {name: declared(name).default for name in names()}
+    for ours, theirs, new in (  # what campaigns could not have or do then
+        (now["row"], then["row"], row),
+        (now["row"]["config"], then["row"]["config"], usual),
+    ):
+        for name in ours.keys() - theirs.keys():
+            assert ours.pop(name) == new[name], name
     assert now == then

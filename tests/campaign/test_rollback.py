@@ -18,6 +18,7 @@ from nextlabel.campaign.external_answers import SKIPPED
 from nextlabel.campaign.state import CampaignState
 from nextlabel.errors import NotFoundError
 from nextlabel.policies.ordered import OrderedPool
+from nextlabel.store.campaign_tables import ADD_EVENTS
 from nextlabel.store.engine import Runner
 from nextlabel.store.sql import SqlStore
 from states import differences, different, loaded_state, resident_state
@@ -28,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import traces
 
 #: Events after which the campaign is read again, as they change too much of it.
-LARGE = {"tasks_added", "predicted", "gold_set", "adjudicated", "adjudication_undone", "clock_accepted"}
+LARGE = {"tasks_added"}
 Command = Callable[[], Any]
 
 
@@ -67,7 +68,7 @@ class Failing:
 
         def fail(runner: Runner, pending: Any) -> None:
             write_all(runner, pending)
-            kinds.extend(row[3] for write, rows in pending.items() for row in rows if write.columns[3:4] == ("kind",))
+            kinds.extend(row[3] for row in pending.get(ADD_EVENTS, ()))
             if kinds:
                 raise Stop
 

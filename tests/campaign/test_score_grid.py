@@ -47,7 +47,7 @@ def test_a_task_is_believed_by_its_own_prior(tmp_path: Path, monkeypatch: pytest
         tasks = [{"id": f"t{k}", "score": float(p)} for k, p in enumerate(scores)]
         id = service.create(simple(900, policy="index", strength=3.0), tasks=tasks).id
         row = store.row(id)
-        assert row.rules.ranked and row.classes == 240 > scoring.GRID
+        assert row.ranked and row.classes == 240 > scoring.GRID
         for k in range(40):
             lease = service[id].ask(f"w{k % 7}")
             assert lease

@@ -15,6 +15,7 @@ import pytest
 from benchmarks.live.server import free_port
 
 from nextlabel.application.service import Campaign
+from nextlabel.campaign.records import AccessToken
 from nextlabel.cli.app import run
 from nextlabel.store.sql import open_store
 
@@ -152,9 +153,9 @@ def test_create_again_is_the_same_campaign(folder: Path, capsys: pytest.CaptureF
     [
         (["create", "tasks.csv"], "has no budget"),
         (["create", "tasks.csv", "--budget", "many"], "not a number"),
-        (["create", "tasks.csv", "--budget", "0"], "from 1 to"),
+        (["create", "tasks.csv", "--budget", "0"], "budget 0 should be greater than or equal to 1"),
         (["create", "none.csv", "--budget", "5"], "there is no file none.csv"),
-        (["create", "tasks.csv", "--budget", "5", "--labels", "one"], "give 2 to 26"),
+        (["create", "tasks.csv", "--budget", "5", "--labels", "one"], "should have at least 2 items"),
         (["create", "tasks.csv", "--budget", "5", "--policy", "best"], "policy 'best' is not known"),
         (["create", "tasks.csv", "--budget", "5", "--policy", "lagrangian"], "plans for one budget"),
         (["create", "tasks.csv", "--budget", "5", "--deadline", "soon"], "is not a time"),
@@ -218,7 +219,7 @@ def test_another_token(folder: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert run(["token", "create"]) == run(["token", "create", "--replace"]) == 0
     first, second = capsys.readouterr().out.split()
     store = SqlStore("nextlabel.db")
-    assert first != second and [token.hash for token in store.access.tokens()] == [hashed(second)]
+    assert first != second and [token.hash for token in store.records.find(AccessToken)] == [hashed(second)]
     store.close()
 
 

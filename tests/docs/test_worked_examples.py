@@ -42,7 +42,7 @@ assert "Thanks" in html and 'name="thanks"' in html and "Well done" in html and 
 try:
     CampaignSettings(budget=5, thanks="x" * 501)
 except nl.errors.InputError as error:
-    assert "thanks is not a text of at most 500 characters" in str(error)
+    assert "should have at most 500 characters" in str(error)
 with nl.Campaign.create("memory:", ["a"], budget=2, policy="okg", thanks="Bye") as campaign:
     assert campaign.status().settings.thanks == "Bye"
     assert campaign.change(thanks="").settings.thanks == ""

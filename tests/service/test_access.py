@@ -83,7 +83,7 @@ class TestLeakedDatabase:
         (secret,) = [cell for cell in cells if cell == (stolen.get("link_secret") or b"").hex()]
         stamp = hashed("")[:16]
         cookies = [*cells]
-        for hash in [token.hash for token in stolen.access.tokens()]:  # as cookies were made before
+        for hash in [token.hash for token in stolen.records.find(AccessToken)]:  # as cookies were made before
             mark = hashlib.sha256(b"dashboard" + hash.encode()).hexdigest()[:16]
             options = {"key_derivation": "hmac", "digest_method": hashlib.sha256}
             signer = URLSafeTimedSerializer(bytes.fromhex(secret), salt="d2", signer_kwargs=options)
@@ -286,20 +286,19 @@ class TestLinksThatEnd:
 @pytest.mark.parametrize("kind", KINDS)
 def test_records_of_every_store(kind: str, tmp_path: Path) -> None:
     with opened(kind, tmp_path) as store:
-        records = store.access
+        records = store.records
         first, second = AccessToken("ann", "viewer", "a" * 64, 1.0), AccessToken("ann", "auditor", "b" * 64, 2.0)
-        assert records.save_token(first) and not records.save_token(second)
-        assert records.tokens() == [first]
-        assert records.save_token(second, replace=True) and records.tokens() == [second]
-        assert records.remove_token("ann") and not records.remove_token("ann")
+        assert records.add(first) and not records.add(second)
+        assert records.find(AccessToken) == [first]
+        assert records.add(second, replace=True) and records.find(AccessToken) == [second]
+        assert records.remove(AccessToken, name="ann") and not records.remove(AccessToken, name="ann")
         old, new = Session("s" * 64, "a" * 64, 1.0), Session("t" * 64, "a" * 64, 2.0)
-        records.add_session(old)
-        records.add_session(new)
-        assert records.session(old.hash) == old and records.session("u") is None
-        records.end_sessions(2.0)
-        assert records.session(old.hash) is None and records.session(new.hash) == new
-        records.end_session(new.hash)
-        assert records.session(new.hash) is None
+        records.add(old)
+        records.add(new)
+        assert records.find(Session, hash=old.hash) == [old] and records.find(Session, hash="u") == []
+        records.forget(Session, 2.0)
+        assert records.find(Session) == [new]
+        assert records.remove(Session, hash=new.hash) and records.find(Session) == []
         assert records.revoke_link("demo", "ann") == 1 and records.revoke_link("demo", "ann") == 2
         assert records.link_versions() == {("demo", "ann"): 2}
 

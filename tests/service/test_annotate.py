@@ -170,7 +170,7 @@ def test_a_learner_of_scikit_learn_learns_from_people(service: Service, capsys: 
     assert len(people) == 24
     assert annotate(service, id, "--model", "learner:learner", "--column", "text", "--once") == 0
     assert "The learner was taught by 24 labels and foretold 40 tasks." in capsys.readouterr().err
-    assert service.campaign_service.store.row(id).rules.features
+    assert service.campaign_service.store.row(id).features
 
 
 def test_bad_input_is_one_sentence_and_exit_2(service: Service, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
+from nextlabel.campaign.records import AccessToken
 from nextlabel.errors import InputError, TokenError
 from nextlabel.service import access
 from nextlabel.service.access import create_token, first_token, hashed, rotate_secrets
@@ -146,9 +147,9 @@ def test_the_token_is_shown_once_and_kept_as_a_hash() -> None:
     assert token.startswith("nl_")
     assert len(token) == 46
     assert first_token(store) is None
-    assert [(known.name, known.hash) for known in store.access.tokens()] == [("administrator", hashed(token))]
+    assert [(known.name, known.hash) for known in store.records.find(AccessToken)] == [("administrator", hashed(token))]
     other = create_token(store, replace=True)
-    assert [known.hash for known in store.access.tokens()] == [hashed(other)]
+    assert [known.hash for known in store.records.find(AccessToken)] == [hashed(other)]
 
 
 def test_a_new_token_ends_the_old_one(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -171,7 +171,7 @@ def test_everything_is_told_in_order_through_failures(service: Service, receiver
     assert told[-2]["data"]["labels"] == {"no": 0, "yes": 2} and told[-1]["data"]["reason"] == "budget_spent"
     receiver.check_signatures(made["secret"])
     assert len(receiver.got) == len(told) + 4  # 500, 302, 429, 503 were tried again
-    until(lambda: service.campaign_service.store.webhooks.of(id)[0].delivered == len(told))
+    until(lambda: service.campaign_service.store.records.find(Webhook, campaign=id)[0].delivered == len(told))
     assert found[0]["url"] == receiver.url and "secret" not in json.dumps(found)
 
 
@@ -192,9 +192,9 @@ def test_a_receiver_that_hangs_or_is_down_keeps_nobody_waiting(service: Service,
             shown = {one["url"]: one for one in http.get(f"/campaigns/{id}/webhooks").json()["webhooks"]}
         assert [one["type"] for one in other.acknowledged] == ["label.created", "label.created"]
         down = next(one for url, one in shown.items() if "nobody" in url)
-        until(lambda: service.campaign_service.store.webhooks.of(id)[1].failures > 1)
+        until(lambda: service.campaign_service.store.records.find(Webhook, campaign=id)[1].failures > 1)
         assert down["state"] in ("failing", "active")
-        assert "ConnectError" in service.campaign_service.store.webhooks.of(id)[1].last_reply
+        assert "ConnectError" in service.campaign_service.store.records.find(Webhook, campaign=id)[1].last_reply
     finally:
         other.close()
 
@@ -254,7 +254,7 @@ class TestGivingUp:
         webhooks = Webhooks(service.campaign_service.store, clock=lambda: now[0])
         made = webhooks.add(id, "https://example.org/")
         store = service.campaign_service.store
-        store.webhooks.save(replace(made, next_at=now[0] + 1e9), "", 0.0)  # the service leaves it alone
+        store.records.save_webhook(replace(made, next_at=now[0] + 1e9), "", 0.0)  # the service leaves it alone
         with service.http() as http:
             label(http, id, "ann")
         yield webhooks, made, now
@@ -399,7 +399,7 @@ def test_over_http_refusals(service: Service) -> None:
         assert http.delete(f"{path}/{first['id']}").status_code == 204
         assert len(http.get(path).json()["webhooks"]) == 19
         assert http.delete(f"/campaigns/{id}").status_code == 200
-    until(lambda: not service.campaign_service.store.deletions.unfinished())
+    until(lambda: not service.campaign_service.store.records.unfinished())
 
 
 def test_by_the_command_line(
@@ -447,8 +447,8 @@ def test_in_a_browser(service: Service, receiver: Receiver, chromium: Browser) -
         page.get_by_label("Address").fill("https://10.0.0.1/")
         page.get_by_role("button", name="Add").click()
         expect(page.get_by_role("alert")).to_contain_text("private network")
-        webhook = service.campaign_service.store.webhooks.of(id)[0]
-        service.campaign_service.store.webhooks.save(replace(webhook, disabled="It has failed."), "", 0.0)
+        webhook = service.campaign_service.store.records.find(Webhook, campaign=id)[0]
+        service.campaign_service.store.records.save_webhook(replace(webhook, disabled="It has failed."), "", 0.0)
         page.goto(f"{service.url}/campaigns/{id}")
         expect(page.get_by_text("1 webhook disabled")).to_be_visible()
         page.get_by_role("link", name="See why").click()

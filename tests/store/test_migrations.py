@@ -95,10 +95,10 @@ def test_a_file_that_is_no_database(tmp_path: Path) -> None:
         "UPDATE campaigns SET spent = budget + 1",
         "UPDATE campaigns SET reserved = -1",
         "UPDATE tasks SET w = -1",
-        "UPDATE leases SET status = 'lost'",
+        "UPDATE leases SET status = 9",
         "UPDATE leases SET label = 1",
-        "INSERT INTO leases SELECT campaign, number + 1, task, worker, status, leased_at, expires_at, seq, ended_at, "
-        "label, counted, dropped, free, comment, secret FROM leases",
+        "INSERT INTO leases SELECT campaign, number + 1, task, worker, answer, previous, status, leased_at, "
+        "expires_at, seq, ended_at, label, counted, dropped, free, secret, comment FROM leases",
         "INSERT INTO workers SELECT campaign, number + 1, worker, given, labels, late, expired, released, seconds, "
         "last_at, bought, dropped, standing, reason, tested, free, turned_away FROM workers",
         "INSERT INTO events SELECT * FROM events",

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 
 from nextlabel.application import service as service_module
 from nextlabel.application.service import CampaignService
+from nextlabel.campaign.records import ImportRow
 from nextlabel.errors import ConflictError
 from nextlabel.store.sql import SqlStore, open_store
 from nextlabel.store.tables import metadata
@@ -69,12 +70,12 @@ def occurrences(store: SqlStore, text: str) -> list[str]:
 def test_it_is_stored_once(database: SqlStore, monkeypatch: pytest.MonkeyPatch) -> None:
     service = service_of_store(database, Clock())
     id = fill(service, monkeypatch)
-    assert database.imports.of_campaign(id, 1)[0].state == "done"
+    assert database.records.find(ImportRow, campaign=id, limit=1)[0].state == "done"
     for k in range(12):
         assert occurrences(database, f"like no other, number {k}.") == ["payloads.data"]
     with database.engine.execution_options(writes=True).begin() as connection:
         connection.execute(sa.text("DELETE FROM tasks WHERE number IN (9, 10)"))
-        connection.execute(sa.text("UPDATE tasks SET key = 'other' WHERE number = 11"))
+        connection.execute(sa.text("UPDATE tasks SET place = 2.0 WHERE number = 11"))
     found = service[id].verify(repair=True)
     assert found.differing["tasks"] == 3 and service[id].verify().right
     assert occurrences(database, "like no other, number 3.") == ["payloads.data"]

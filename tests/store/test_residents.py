@@ -86,7 +86,7 @@ def test_repaired_tables_are_read_again_by_a_process_that_runs(both: tuple[Campa
     id = one.create(simple(90), tasks=["a", "b", "c"]).id
     with one.store.write() as connection:
         connection.execute(sa.text("UPDATE tasks SET node = 4, labels = 2 WHERE number = 1"))
-        connection.execute(sa.text("UPDATE campaigns SET given = 9"))
+        connection.execute(sa.text("UPDATE campaigns SET reserved = 9"))
     wrong = resident_state(other.store, id)  # read from the damaged tables
     assert wrong.pool.tasks.labels[1] == 2
     assert one[id].verify(repair=True).repaired

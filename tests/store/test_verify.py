@@ -74,19 +74,18 @@ def damage(store: SqlStore, *statements: str) -> None:
 DAMAGE = {
     "workers": ["UPDATE workers SET labels = labels + 3, seconds = 0"],
     "leases": [
-        "UPDATE leases SET label = 1 - label, expires_at = 5 WHERE label IS NOT NULL",
+        "UPDATE leases SET label = 1 - label, expires_at = 5 WHERE label >= 0",
         "DELETE FROM leases WHERE task = 3",
         "UPDATE leases SET task = task + 100 WHERE worker = 2",
     ],
     "tasks": [
-        "UPDATE tasks SET node = 1, labels = 5, closed_seq = 9 WHERE number IN (1, 5, 7)",
+        "UPDATE tasks SET node = 1, labels = 5, closed = 9 WHERE number IN (1, 5, 7)",
         "DELETE FROM tasks WHERE number = 2",
-        "UPDATE tasks SET key = 'other' WHERE number = 4",
-        "UPDATE tasks SET key = 't2' WHERE number = 8",
+        "UPDATE tasks SET place = 0.5, last = 0 WHERE number IN (4, 8)",
     ],
     "batches": ["UPDATE batches SET tasks = 1"],
     "classes": ["UPDATE classes SET prior = '{}'"],
-    "campaigns": ["UPDATE campaigns SET given = 1, late = 4, work_s = 7, last_arrival = NULL"],
+    "campaigns": ['UPDATE campaigns SET spent = 1, data = \'{"rho": 3.0, "late": 4, "work_s": 7.0}\''],
 }
 
 
@@ -184,7 +183,7 @@ def test_what_runs_meanwhile_is_repaired_too(database: SqlStore) -> None:
     service = service_of_store(database, Clock())
     id = campaign(service, False)
     damage(database, "UPDATE tasks SET labels = labels + 2", "UPDATE workers SET labels = labels + 1",
-           "UPDATE leases SET leased_at = leased_at - 100", "UPDATE campaigns SET given = given + 5000")  # fmt: skip
+           "UPDATE leases SET leased_at = leased_at - 100", "UPDATE campaigns SET reserved = 50")  # fmt: skip
     seeds = iter(range(1, 100))
     assert verify.verify(database, id, True, lambda fraction: work(service, id, 3, next(seeds))).repaired
     assert service[id].verify().right

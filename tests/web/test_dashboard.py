@@ -300,7 +300,7 @@ class TestCampaign:
             "changed the budget to 1,234 labels, the deadline to 2 Jan 2090, 03:04 UTC and the lease time to 2 min."
         )
         row = service.campaign_service.store.row("steered")
-        assert (row.budget, row.lease_seconds, row.deadline) == (1234, 90.0, 3787009440.0)
+        assert (row.budget, row.config.lease_seconds, row.deadline) == (1234, 90.0, 3787009440.0)
 
     def test_a_deadline_is_shown_and_taken_in_the_time_zone_of_the_reader(
         self, service: Service, chromium: Browser
@@ -323,7 +323,7 @@ class TestCampaign:
         ("fields", "said"),
         [
             ({"budget": "many"}, "is not a whole number"),
-            ({"budget": "0"}, "Budget is 0"),
+            ({"budget": "0"}, "Budget 0 should be"),
             ({"budget": "20", "deadline": "soon"}, "is not a time"),
             ({"budget": "20", "lease_seconds": "0.1"}, "Lease time 0.1"),
             ({"budget": "20", "lease_seconds": "x"}, "Lease time &#39;x&#39; is not a number"),
@@ -345,7 +345,7 @@ class TestCampaign:
             shown = dict(re.findall(r'name="(budget|deadline|lease_seconds)"[^>]*value="([^"]*)"', text))
             assert client.post("/campaigns/kept/settings", data=shown).status_code == 303
         row = service.campaign_service.store.row("kept")
-        assert (row.budget, row.deadline, row.lease_seconds) == (20, deadline, 61.5)
+        assert (row.budget, row.deadline, row.config.lease_seconds) == (20, deadline, 61.5)
 
     def test_a_worker_is_blocked_and_their_labels_dropped(self, service: Service, page: Page) -> None:
         """From the table of workers to the worker's page, and back again."""
@@ -727,8 +727,8 @@ class TestNewCampaign:
             ("id,t\na,1\n ,2\n", {"id_column": "id"}, "The id of row 3 is not a text"),
             ("s,t\n0.5,1\n1.5,2\n", {"score_column": "s"}, "Row 3: score &#39;1.5&#39; is not a probability"),
             ("s,t\n0.5,1\n", {"score_column": "s", "labels": "a\nb\nc"}, "score needs two labels"),
-            ("t\n1\n", {"labels": "one"}, "1 labels"),
-            ("t\n1\n", {"budget": "0"}, "Budget is 0"),
+            ("t\n1\n", {"labels": "one"}, "should have at least 2 items"),
+            ("t\n1\n", {"budget": "0"}, "Budget 0 should be"),
             ("t\n1\n", {"deadline": "2001-01-01T00:00"}, "deadline is in the past"),
             ("t\n1\n", {"label_cost": "0.5"}, "No label can add 0.5 to the chance that its item is right"),
             ("t\n1\n", {"shown": ""}, "has no column" ),

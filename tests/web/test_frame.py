@@ -18,6 +18,7 @@ from playwright.sync_api import Browser, Frame, Page, expect
 from browser import at, check_accessible, chromium
 from framing_site import Platform, platform
 from nextlabel.campaign.declaration import LANGUAGES
+from nextlabel.campaign.records import Visit
 from nextlabel.errors import InputError
 from nextlabel.service.settings import ServiceSettings
 from nextlabel.web.pages import mount_pages
@@ -99,7 +100,9 @@ def test_a_preview_takes_no_item(service: Service, turk: Platform, chromium: Bro
         expect(inside.locator("form")).to_have_count(0)
         check_accessible(framed(page))
     row = service.campaign_service.store.row("looked_at")
-    assert (row.given, row.reserved) == (0, 0) and service.campaign_service.store.visits.of("looked_at") == []
+    assert (row.given, row.reserved) == (0, 0) and service.campaign_service.store.records.find(
+        Visit, campaign="looked_at"
+    ) == []
 
 
 def test_accept_answer_and_hand_back(service: Service, turk: Platform, chromium: Browser) -> None:
@@ -133,7 +136,7 @@ def test_accept_answer_and_hand_back(service: Service, turk: Platform, chromium:
         assert page.context.cookies() == [] and problems == []
     back = {"path": "/mturk/externalSubmit", "assignmentId": "3ASSIGNMENT", "labels": "3"}
     assert turk.handed_back[-1] == back
-    (visit,) = service.campaign_service.store.visits.of("turked")
+    (visit,) = service.campaign_service.store.records.find(Visit, campaign="turked")
     assert (visit.worker, visit.id, visit.study) == ("mturk:A1", "3ASSIGNMENT", "HIT1")
     assert [row.labels for row in service.campaign_service.store.workers("turked")] == [3]
 
@@ -165,7 +168,7 @@ def test_errors_are_shown_in_the_frame(service: Service, turk: Platform, chromiu
         expect(page.frame_locator("iframe").get_by_text("That did not work.")).to_be_visible()
         page.goto(turk.framing(f"{service.url}/frame/f1.x.y"))
         expect(page.frame_locator("iframe").get_by_text("This link does not work.")).to_be_visible()
-    assert service.campaign_service.store.visits.of("mistaken") == []
+    assert service.campaign_service.store.records.find(Visit, campaign="mistaken") == []
 
 
 def test_a_redirect_on_the_way_back_is_allowed_to_the_platforms_sites(

@@ -37,7 +37,7 @@ class Deletions:
 
     def begin(self, id: str) -> Deletion:
         """Make a campaign disappear; its rows are left for ``finish``."""
-        deletion = self._store.deletions.begin(id, self._store.clock())
+        deletion = self._store.records.delete(id, self._store.clock())
         self.wanted.set()
         return deletion
 
@@ -49,7 +49,7 @@ class Deletions:
     def finish(self, progress: Progress | None = None) -> int:
         """Remove the rows of all campaigns that were deleted; returns how many."""
         removed = 0
-        for deletion in self._store.deletions.unfinished():
+        for deletion in self._store.records.unfinished():
             removed += self._clear(deletion, progress or (lambda fraction: None))
         if removed:
             _log.info("%d rows of deleted campaigns were removed", removed)
@@ -60,7 +60,7 @@ class Deletions:
         while not self._stopping.is_set():
             begun = time.monotonic()
             try:
-                some = self._store.deletions.clear(deletion, many)
+                some = self._store.records.clear(deletion, many)
             except UnavailableError:
                 if time.monotonic() > end:
                     raise

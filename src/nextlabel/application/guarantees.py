@@ -53,11 +53,9 @@ class GuaranteeStatus:
 
 def live_guarantee(service: CampaignService, row: CampaignRow) -> LiveGuarantee | None:
     """What has happened since the labels were frozen; None if they are not."""
-    if not row.rules.guarantee:
+    if not row.guarantee:
         return None
-    return LiveGuarantee.since(
-        row.rules.guarantee, lambda after, most: service.store.light_events(row.id, most, after=after)
-    )
+    return LiveGuarantee.since(row.guarantee, lambda after, most: service.store.light_events(row.id, most, after=after))
 
 
 def final_answers(service: CampaignService, row: CampaignRow) -> Mapping[int, tuple[int, float, ResultSource]] | None:

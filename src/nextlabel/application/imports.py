@@ -41,7 +41,7 @@ from nextlabel.campaign.intake import (
     will_rank,
 )
 from nextlabel.campaign.new_tasks import NewTask
-from nextlabel.campaign.records import ImportRow, ImportState
+from nextlabel.campaign.records import ACTIVE, ImportRow, ImportState
 from nextlabel.campaign.replies import Added
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.errors import ConflictError, NextlabelError, NotFoundError, StorageFullError, UnavailableError
@@ -100,7 +100,7 @@ class Imports:
                 self._save(row, "done")
                 return Added(0, before.tasks, campaign.tasks)
             row.first = campaign.tasks
-            self._stage(row, campaign.config, campaign.rules.ranked, classes, tasks, progress)
+            self._stage(row, campaign.config, campaign.ranked, classes, tasks, progress)
             return self._publish(row, progress)
 
     def create(
@@ -115,18 +115,18 @@ class Imports:
     def recover(self, campaign: str | None = None) -> list[ImportRow]:
         """Finish or throw away the imports (into one campaign, or all) that have lost their process; returns them."""
         taken = []
-        for row in self._store.imports.active():
+        for row in self._store.records.find(ImportRow, state=ACTIVE):
             if campaign in (None, row.campaign) and self._take_over(row):
                 taken.append(row)
                 with self._owned(row):
                     if row.state == "staging":
                         self._fail(row, "The process that read the tasks has ended. Send them again.")
-                    elif self._store.deletions.find(row.campaign) is not None:
+                    elif self._store.records.deleted_at(row.campaign) is not None:
                         self._fail(row, "The campaign was deleted.")
                     else:
                         self._publish(row, None)
                 _log.info("import %s into %s recovered: %s", row.id, row.campaign, row.state)
-        self._store.imports.forget(self._store.clock() - REMEMBERED_S)
+        self._store.records.forget(ImportRow, self._store.clock() - REMEMBERED_S)
         return taken
 
     def _begin(self, campaign: str, batch: str | None, config: CampaignSettings | None) -> ImportRow:
@@ -134,7 +134,7 @@ class Imports:
         now, text = self._store.clock(), None if config is None else config.to_json()
         row = ImportRow(secrets.token_hex(8), campaign, batch, "staging", this_process(), now, now, config=text)
         _OWN.add(row.id)
-        if not self._store.imports.begin(row):
+        if not self._store.records.add(row):
             _OWN.discard(row.id)
             raise being_imported(campaign)
         return row
@@ -145,8 +145,11 @@ class Imports:
             silent = not row.owner or self._store.clock() > row.beat_at + SILENT_S
             if row.id in _OWN or not (silent or _has_ended(row.owner)):
                 return False
-            if not self._store.imports.claim(row, this_process(), self._store.clock()):
+            owner, now = this_process(), self._store.clock()
+            mine, same = {"owner": owner, "beat_at": now}, {"owner": row.owner, "beat_at": row.beat_at}
+            if not self._store.records.change(ImportRow, mine, id=row.id, **same):
                 return False  # somebody else was faster
+            row.owner, row.beat_at = owner, now
             _OWN.add(row.id)
             return True
 
@@ -171,7 +174,7 @@ class Imports:
                 row.rows += len(chunk)
                 if new.tasks:
                     row.beat_at = self._store.clock()
-                    self._patiently(partial(self._store.imports.stage, row, first, json.dumps(new.tasks)))
+                    self._patiently(partial(self._store.records.stage, row, first, json.dumps(new.tasks)))
                 else:
                     self._beat(row)
                 if progress is not None:
@@ -188,19 +191,19 @@ class Imports:
         tables, published = None, 0
         if priors and not campaign.config.knows_workers and campaign.tasks == row.first:
             classes = [*self._store.classes(row.campaign), *priors]
-            if not will_rank(campaign.config, campaign.rules.ranked, len(classes)):
+            if not will_rank(campaign.config, campaign.ranked, len(classes)):
                 tables = self._tables.prepare(campaign.config, classes, campaign.rho)
         while row.state == "publishing":
             self._go_on()
             campaign = self._store.row(row.campaign)
-            hidden = campaign.rules.hidden
+            hidden = campaign.hidden
             if campaign.tasks != row.first:
                 self._save(row, "done")
             elif hidden < row.added:
                 self._patiently(partial(self._publish_chunk, row, hidden))
                 published += 1
                 if published % CLEARED == 0:
-                    self._patiently(partial(self._store.imports.clear, row.id, hidden, CLEARED))
+                    self._patiently(partial(self._store.records.clear_staged, row.id, hidden, CLEARED))
                 self._beat(row)
                 if progress is not None:
                     progress(row, hidden)
@@ -229,21 +232,21 @@ class Imports:
             Commands(state, self._tables, state.row.created_at).begin()
 
     def _publish_chunk(self, row: ImportRow, hidden: int) -> None:
-        data = self._store.imports.staged(row.id, hidden)
+        data = self._store.records.staged(row.id, hidden)
         if data is None:
-            if self._store.row(row.campaign).rules.hidden == hidden:  # else another process has published it meanwhile
+            if self._store.row(row.campaign).hidden == hidden:  # else another process has published it meanwhile
                 raise ConflictError(f"tasks of import {row.id} are missing.", "Restore the database from a backup.")
             return
         tasks = json.loads(data)
         begun = time.monotonic()
         with self._store.transaction(row.campaign) as state:
-            if state.row.rules.hidden == hidden and state.row.tasks == row.first:
+            if state.row.hidden == hidden and state.row.tasks == row.first:
                 record_tasks(Commands(state, self._tables, self._clock()), tasks, None)
         time.sleep(time.monotonic() - begun)  # others have the lock for at least as long
 
     def _publish_all(self, row: ImportRow) -> None:
         with self._store.transaction(row.campaign) as state:
-            if state.row.tasks != row.first or state.row.rules.hidden != row.added:
+            if state.row.tasks != row.first or state.row.hidden != row.added:
                 return
             campaign = Commands(state, self._tables, self._clock())
             if row.added == 0:
@@ -251,7 +254,7 @@ class Imports:
                     record_batch(campaign, row.batch, str(row.digest))
                 return
             priors = json.loads(row.priors)
-            ranked = will_rank(state.row.config, state.row.rules.ranked, state.row.classes + len(priors))
+            ranked = will_rank(state.row.config, state.row.ranked, state.row.classes + len(priors))
             publish_tasks(campaign, publication(priors, ranked, row.batch, row.digest))
 
     @contextmanager
@@ -265,7 +268,7 @@ class Imports:
                     self._fail(row, str(error) if isinstance(error, NextlabelError) else "It was broken off.")
                 elif row.active:
                     row.owner = ""
-                    self._store.imports.save(row)
+                    self._store.records.save(row)
             raise
         finally:
             _OWN.discard(row.id)
@@ -277,7 +280,7 @@ class Imports:
 
     def _clear(self, row: ImportRow) -> None:
         """Throw away what was set aside, in steps that keep nobody waiting."""
-        while self._store.imports.clear(row.id, 2**62, CLEARED) == CLEARED:
+        while self._store.records.clear_staged(row.id, 2**62, CLEARED) == CLEARED:
             time.sleep(0.002)
 
     def _beat(self, row: ImportRow) -> None:
@@ -287,7 +290,7 @@ class Imports:
 
     def _save(self, row: ImportRow, state: ImportState) -> None:
         row.state, row.beat_at = state, self._store.clock()
-        self._patiently(lambda: self._store.imports.save(row))
+        self._patiently(lambda: self._store.records.save(row))
 
     def _go_on(self) -> None:
         if self._stopping.is_set():
@@ -363,7 +366,7 @@ def import_status(store: SqlStore, row: ImportRow) -> ImportStatus:
         except NotFoundError:  # it is about to be created
             published = 0
         else:
-            published = row.added if campaign.tasks > row.first else campaign.rules.hidden
+            published = row.added if campaign.tasks > row.first else campaign.hidden
     return ImportStatus(
         row.id, row.campaign, row.batch, row.state, row.rows, published, row.added, row.known, row.alike,
         row.error, row.started_at, row.beat_at,
@@ -372,12 +375,12 @@ def import_status(store: SqlStore, row: ImportRow) -> ImportStatus:
 
 def imports_of(store: SqlStore, campaign: str, limit: int = 20) -> list[ImportStatus]:
     """The last imports into a campaign, newest first."""
-    return [import_status(store, row) for row in store.imports.of_campaign(campaign, limit)]
+    return [import_status(store, row) for row in store.records.find(ImportRow, campaign=campaign, limit=limit)]
 
 
 def find_import(store: SqlStore, campaign: str, id: str) -> ImportStatus:
     """An import into a campaign by its id."""
-    row = store.imports.find(id)
+    row = next(iter(store.records.find(ImportRow, id=id)), None)
     if row is None or row.campaign != campaign:
         raise NotFoundError("there is no such import.", "Imports are remembered for a day after they have ended.")
     return import_status(store, row)

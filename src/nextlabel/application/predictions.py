@@ -64,7 +64,7 @@ def add_predictions(
 
     def seen_and_known(commands: Commands) -> tuple[int, dict[int, tuple[str, int]]]:
         """How many predictions there are, and those of the model by task."""
-        return commands.state.row.rules.predicted, commands.state.predictions_of(workers_of(name))
+        return commands.state.row.predicted, commands.state.predictions_of(workers_of(name))
 
     def learn(commands: Commands) -> None:
         """Results follow the predictions at once, not only when somebody asks for a task."""
@@ -108,7 +108,7 @@ def _write(
 
     def command(commands: Commands, step: list[list[_Checked]]) -> int | None:
         row = commands.state.row
-        if row.rules.predicted != seen + done:
+        if row.predicted != seen + done:
             return None
         commands.settle()
         due = paid = charge_for(row, cost, len(new)) if done == 0 else 0

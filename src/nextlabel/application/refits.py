@@ -1,7 +1,7 @@
 """Refits of the policy ``crowd`` in the background: nobody waits while workers and tasks are learnt anew.
 
     1. a short transaction writes ``refitting``: up to this event labels count
-    2. outside of any transaction the model's shadow (``campaign.crowd_model``) goes on to that event, learns, and
+    2. outside of any transaction the model's shadow (``campaign.crowd_model``), a copy as of that event, learns and
        follows what has come in meanwhile
     3. a short transaction lets it follow the last events, writes ``refitted`` and puts it in the place of the model
 
@@ -40,7 +40,7 @@ _log = logging.getLogger("nextlabel.application")
 
 
 class Begin(NamedTuple):
-    """The model whose shadow learns, the ``refitting`` event (None if another process has refitted), the outcome."""
+    """The model, the ``refitting`` event whose copy learns (None if another process has refitted), the outcome."""
 
     model: CrowdModel | None
     event: Event | None
@@ -88,12 +88,6 @@ class BackgroundRefits:
         begin = self.begin(id)
         if begin is None or begin is WAITING:
             return None if begin is None else LOOK_S
-        if begin.event is not None and begin.model is not None and begin.model.shadow is not None:
-            shadow = begin.model.shadow  # this thread's alone
-            if shadow.seq > max(LONG_LOG, (1.0 + MORE_EVENTS) * self._kept.get(id, 0)):
-                # What a long log says is kept before it is learnt from: other processes need not read it all.
-                self._store.put(kept_name(id), shadow.dump(), replace=True)
-                self._kept[id] = shadow.seq
         self.publish(id, self.learn(id, begin), begin)
         return perf_counter() - begun
 
@@ -103,9 +97,7 @@ class BackgroundRefits:
             with self._store.transaction(id) as state:
                 long = state.crowd is None and state.row.seq > LONG_LOG
             if long:  # it is read where nobody has to wait for it
-                log = self._log(id)
-                model = new_model(log)
-                model.catch_up(log)
+                model = new_model(self._log(id))
                 with self._store.transaction(id) as state:
                     state.crowd = model if state.crowd is None else state.crowd
             with self._store.transaction(id) as state:
@@ -131,25 +123,26 @@ class BackgroundRefits:
         assert model is not None
         if event is None:
             return adopted(model, self._log(id))
-        assert model.shadow is not None  # there is one from the first ``refitting`` on
-        log = self._log(id)
-        begin.found.update(model.shadow.learn_as_shadow(log, event.seq, event.data, teach=True))
-        model.shadow.catch_up(self._log(id))
-        begin.found.update(model.shadow.found(self._log(id), event.data, model.history))
-        return model.shadow
+        log, shadow = self._log(id), model.shadow
+        assert shadow is not None  # there is one from the first ``refitting`` on
+        if shadow.seq > max(LONG_LOG, (1.0 + MORE_EVENTS) * self._kept.get(id, 0)):
+            # What a long log says is kept before it is learnt from: other processes need not read it all.
+            self._store.put(kept_name(id), shadow.dump(), replace=True)
+            self._kept[id] = shadow.seq
+        taught = shadow.taught(log, event.data)
+        shadow.learn(log, event.data | taught)
+        shadow.catch_up(self._log(id))
+        begin.found.update(taught | shadow.found(self._log(id), event.data, model.history))
+        return shadow
 
     def publish(self, id: str, new: CrowdModel, begin: Begin) -> bool:
         """Let the new model stand in for the old one; False if another refit was quicker."""
         with self._store.transaction(id) as state:
             commands, event = self._commands(state), begin.event
             new.catch_up(state)
-            current = state.crowd
             if event is not None and new.last_refit > event.seq:
-                if current is not None and current.shadow is new:
-                    current.shadow = None
                 return False
             state.crowd = new
-            new.take_over(None if current is new else current)
             if event is not None:
                 commands.record("refitted", {**event.data, **begin.found, "upto": event.seq})
                 commands.notice_all()

@@ -153,7 +153,7 @@ class CampaignService:
         if config.deadline is not None and not (id is not None and self._has_campaign(name)):
             check_deadline(config.deadline, self.clock())
         some, more = _first_tasks(paired(config, read_tasks(config, tasks), ()))
-        if owner and not self.store.access.claim(name, owner):
+        if owner and not self.store.records.claim(name, owner):
             raise ConflictError(f"there is a campaign {name!r} already.", "Choose another id.")
         try:
             if more is None:
@@ -163,7 +163,7 @@ class CampaignService:
                     added = add_tasks(commands, some, FIRST_BATCH)
             elif self._has_campaign(name):
                 raise ConflictError(f"there is a campaign {name!r} already.", "Choose another id.")
-            elif self.store.deletions.find(name) is not None:
+            elif self.store.records.deleted_at(name) is not None:
                 raise taken_by_deleted(name)
             else:
                 added = self.imports.create(config, name, chain(some, more), FIRST_BATCH, progress)
@@ -176,14 +176,14 @@ class CampaignService:
                 ) from None
             added = self._add(name, some, more, FIRST_BATCH, progress)
         if config.known_workers and self.store.get(kept_name(name, KNOWN)) is None:
-            known = self._known(config, self.store.access.owner(name))
+            known = self._known(config, self.store.records.owner(name))
             self.run(name, lambda commands: add_known(commands.state, known))
         self.warm(name)
         return Created(name, added)
 
     def _known(self, config: CampaignSettings, owner: str) -> Profiles:
         """What ended campaigns of an owner with the same labels have taught about workers."""
-        owners = self.store.access.owners()
+        owners = self.store.records.owners()
         ended = [
             row.id
             for row in self.store.campaigns()
@@ -279,7 +279,7 @@ class CampaignService:
     def erase_worker(self, id: str, worker: str) -> WorkerRow:
         """Take a person's name and words out of a campaign: its log, visits, links; what they are called now."""
         name, _ = checked_worker(worker), self.store.row(id)
-        known, owners = bool(self.store.visits.forget(id, name)), self.store.access.owners()
+        known, owners = bool(self.store.records.forget_visits(id, name)), self.store.records.owners()
         for one in self.store.campaigns():  # what one campaign knows of somebody, others of the owner have copied
             if owners.get(one.id) == owners.get(id) and (one.config.known_workers or one.id == id):
                 with nullcontext() if one.id == id else suppress(GoneError):
@@ -296,7 +296,7 @@ class CampaignService:
             row = WorkerRow(ERASED)
             if not known:
                 raise
-        self.store.access.revoke_link(id, link_name(self.store.get(LINK_SECRET) or b"", id, name))
+        self.store.records.revoke_link(id, link_name(self.store.get(LINK_SECRET) or b"", id, name))
         self.worker_reports.forget(id)
         self.store.forget_pages()
         return row
@@ -340,7 +340,7 @@ class CampaignService:
             crowd_compiled()
             if row.tasks:
                 self.table_cache.refit_later(id)
-        elif row.classes and not row.rules.ranked:
+        elif row.classes and not row.ranked:
             self.table_cache.prepare(row.config, self.store.classes(id), load_of(row))
 
     def close(self) -> None:
@@ -428,7 +428,7 @@ class Campaign:
         keys = self._service.keys(self.id)
         read = read_features(features, keys)
         while True:
-            before, all_of_them = self._row().rules.features, read
+            before, all_of_them = self._row().features, read
             old = self._service.store.get(kept_name(self.id, f"features-{before}")) if before and not replace else None
             if old is not None:
                 all_of_them = read.then(read_features(old))
@@ -601,7 +601,7 @@ class Campaign:
 
     def audit_items(self) -> list[AuditItem]:
         """The tasks that were drawn for an audit, with the answers so far."""
-        drawn = self._row().rules.audit
+        drawn = self._row().audit
         return self._items({task: None if said == NOT_ANSWERED else said for task, said in drawn})
 
     def accept_clock(self) -> bool:
@@ -624,7 +624,7 @@ class Campaign:
     def labels(self, *, unanswered: bool = False, dropped: bool = False) -> Iterator[GivenLabel]:
         """Every worker's answer, one by one; also leases without one, and labels that were dropped, if asked for."""
         row, store = self._row(), self._service.store
-        answers, models = row.config.answer_type, row.rules.dropped_models
+        answers, models = row.config.answer_type, row.dropped_models
         for tasks in self._service.task_chunks(self.id, TASKS_WITH_LEASES):
             leases = store.leases(self.id, [task.number for task in tasks])
             yield from given_labels(answers, tasks, leases, unanswered, dropped, models)
@@ -745,7 +745,7 @@ REQUESTS: Final[dict[Callable[..., Any], str]] = {
 def _keep_features(commands: Commands, before: str, added: AddedFeatures, data: bytes) -> bool:
     """Whether nobody else has added features meanwhile."""
     state = commands.state
-    if state.row.rules.features != before:
+    if state.row.features != before:
         return False
     if added.hash != before:
         state.source.keep(f"features-{added.hash}", data)

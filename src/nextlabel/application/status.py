@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from nextlabel.campaign.notices import Notice
 from nextlabel.campaign.rates import arrival_rate, completion_rate, lease_seconds
 from nextlabel.campaign.rows import CampaignRow
-from nextlabel.campaign.settings import COUNTED, CampaignSettings
+from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.states import Reason, State
 from nextlabel.prose import counted
 
@@ -26,7 +26,7 @@ class Cost:
 
 def cost_of(row: CampaignRow) -> Cost | None:
     """What a campaign costs, if it has a pay."""
-    price, free = row.config.price, row.rules.free
+    price, free = row.config.price, row.free
     if price.pay == 0:
         return None
     said = (
@@ -45,7 +45,7 @@ def cost_of(row: CampaignRow) -> Cost | None:
 
 def questions_lacking(row: CampaignRow) -> list[str]:
     """That the qualification has more questions than there are, if so: nobody gets beyond it."""
-    asked, there = row.config.qualification or 0, row.controls - len(row.rules.adjudicated)
+    asked, there = row.config.qualification or 0, row.controls - len(row.adjudicated)
     if asked <= there:
         return []
     return [
@@ -99,12 +99,11 @@ class CampaignStatus:
 def status_of(row: CampaignRow) -> CampaignStatus:
     """The status of a campaign's row."""
     return CampaignStatus(
-        row.id, row.state, row.closed_reason, row.closed_seq,
-        row.config.with_changes({name: getattr(row, name) for name in COUNTED}),
+        row.id, row.state, row.closed_reason, row.closed_seq, row.config,
         row.created_at, row.last_at, row.seq, row.tasks, row.full, row.budget, row.spent, row.reserved, row.left,
-        row.deadline, row.given, row.kept, row.late, row.expired, row.released, row.rules.turned_away_workers,
-        lease_seconds(row), arrival_rate(row), completion_rate(row), row.rho, row.rules.noticed,
-        row.rules.paused_because, cost_of(row),
+        row.deadline, row.given, row.kept, row.late, row.expired, row.released, row.turned_away_workers,
+        lease_seconds(row), arrival_rate(row), completion_rate(row), row.rho, row.noticed,
+        row.paused_because, cost_of(row),
     )  # fmt: skip
 
 

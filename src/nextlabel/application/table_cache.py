@@ -239,8 +239,7 @@ def crowd_compiled() -> Future[None]:
 def exercise() -> None:
     """Take every step of a crowd once."""
     crowd = GrowingCrowd(np.array([0.5, 0.5]))
-    limit = np.full(2, 3)
-    crowd.add_tasks(np.zeros((2, 2)), limit, limit)
+    crowd.add_tasks(np.zeros((2, 2)), 3, 3)
     worker = crowd.add_worker()
     for entry, task in enumerate((0, 1)):
         crowd.learn(entry + 1, entry, 2)

@@ -57,8 +57,8 @@ class PlatformVisits:
 
     def begin(self, campaign: str, worker: str, platform: str, id: str, study: str) -> Visit:
         """A worker comes, perhaps again; what the platform has said of this visit before holds now."""
-        visits = self._service.store.visits
-        known = visits.find(platform, id)
+        records = self._service.store.records
+        known = records.find(Visit, platform=platform, id=id)
         for one in known:
             if one.campaign == campaign:
                 return one
@@ -66,10 +66,11 @@ class PlatformVisits:
         begun = Visit(campaign, platform, id, worker, study, self._service.clock(), labels)
         heard = next((one for one in known if (one.campaign, one.worker) == (UNCLAIMED, worker)), None)
         with self._lock:
-            visit = visits.add(begun)
+            if not records.add(begun):  # another request was quicker
+                (begun,) = records.find(Visit, platform=platform, id=id, campaign=campaign)
             if heard is not None and heard.status_at is not None:
-                self._apply(visit, heard.status, heard.status_at, ())
-        return visit
+                self._apply(begun, heard.status, heard.status_at, ())
+        return begun
 
     def status_changed(
         self, platform: str, change: StatusChange, at: float, drops: Collection[str] = (), campaign: str = UNCLAIMED
@@ -78,15 +79,16 @@ class PlatformVisits:
 
         A visit that never began here is one to ``campaign`` if that is named.
         """
-        worker, visits = find_platform(platform).prefix + change.worker, self._service.store.visits
+        worker, records = find_platform(platform).prefix + change.worker, self._service.store.records
         with self._lock:
-            known = [one for one in visits.find(platform, change.visit) if one.worker == worker]
+            known = records.find(Visit, platform=platform, id=change.visit, worker=worker)
             if all(one.campaign == UNCLAIMED for one in known):
-                elsewhere = visits.of_worker(platform, worker)
-                if not elsewhere:
+                if all(one.campaign == UNCLAIMED for one in records.find(Visit, platform=platform, worker=worker)):
                     return "unknown"
                 heard = Visit(campaign, platform, change.visit, worker, "", self._service.clock(), 0)
-                known = [*known, visits.add(heard)] if not known or campaign != UNCLAIMED else known
+                if not known or campaign != UNCLAIMED:
+                    records.add(heard)
+                    known += records.find(Visit, platform=platform, id=change.visit, campaign=campaign)
             effects = [self._apply(one, change.status, at, drops) for one in known]
         return next((one for one in effects if one != "unknown"), "unknown")
 
@@ -94,7 +96,8 @@ class PlatformVisits:
         self, campaign: str, platform: str, changes: Iterable[StatusChange], drops: Collection[str] = ()
     ) -> dict[Effect, int]:
         """The same for a list of visits, as it is now, if it is about any to this campaign."""
-        sender, there, listed = find_platform(platform), self._service.store.visits.of(campaign, platform), [*changes]
+        there = self._service.store.records.find(Visit, campaign=campaign, platform=platform)
+        sender, listed = find_platform(platform), [*changes]
         known, workers = {one.id for one in there}, {one.worker for one in there}
         effects: dict[Effect, int] = {}
         if any(change.visit in known for change in listed):
@@ -106,13 +109,14 @@ class PlatformVisits:
 
     def _apply(self, visit: Visit, status: str, at: float, drops: Collection[str]) -> Effect:
         """Do what a status asks for, then keep it: after a crash in between it is all done again."""
-        visits, platform = self._service.store.visits, find_platform(visit.platform)
+        records, platform = self._service.store.records, find_platform(visit.platform)
         if visit.status_at is not None and visit.status_at > at:
             return "outdated"
         now, meanings = replace(visit, status=status, status_at=at), list[Meaning]()
         campaigns = [visit.campaign]
         if visit.campaign == UNCLAIMED:
-            campaigns = sorted({one.campaign for one in visits.of_worker(visit.platform, visit.worker)})
+            theirs = records.find(Visit, platform=visit.platform, worker=visit.worker)
+            campaigns = sorted({one.campaign for one in theirs} - {UNCLAIMED})
         for campaign in campaigns:
             said = self._told(campaign, now)
             if not said or (visit.campaign == UNCLAIMED and now not in said):
@@ -128,17 +132,18 @@ class PlatformVisits:
                 self._service[campaign].drop_labels(visit.worker, reason)
             elif known and (_drops(platform, visit.status, drops) or any(one.campaign == UNCLAIMED for one in before)):
                 self._service[campaign].restore_labels(visit.worker)
-        visits.set_status(visit, status, at)
+        records.hear(visit, status, at)
         return EFFECTS[meanings[0]] if meanings else "unknown"
 
     def _told(self, campaign: str, now: Visit) -> list[Visit]:
         """What decides about a worker in a campaign, the newest first: visits that the platform has spoken of."""
-        visits, sender = self._service.store.visits, find_platform(now.platform)
-        own = visits.of(campaign, now.platform, now.worker)
+        records, sender = self._service.store.records, find_platform(now.platform)
+        theirs = records.find(Visit, platform=now.platform, worker=now.worker)
+        own = [one for one in theirs if one.campaign == campaign]
         known = [now if one.id == now.id else one for one in own]
         if all(one.status == "" for one in known):
-            other = visits.of(UNCLAIMED, now.platform, now.worker)
-            elsewhere = {one.id for one in visits.of_worker(now.platform, now.worker)}
+            other = [one for one in theirs if one.campaign == UNCLAIMED]
+            elsewhere = {one.id for one in theirs} - {one.id for one in other}
             since = min(one.begun_at for one in own) if own else math.inf
             known = [now if one.id == now.id else one for one in other if one.id not in elsewhere]
             known = [one for one in known if one.begun_at >= since and sender.meaning_of(one.status) == "rejects"]
@@ -161,7 +166,7 @@ class PlatformVisits:
             raise InputError(f"the reward {reward:g} is not an amount.", "Give what the platform pays, e.g. 1.20.")
         sender = find_platform(platform)
         rejected, newest, paid = set[str](), dict[str, Visit](), dict[str, int]()
-        for one in self._service.store.visits.of(campaign, platform):
+        for one in self._service.store.records.find(Visit, campaign=campaign, platform=platform):
             meaning = sender.meaning_of(one.status)
             if meaning == "rejects":
                 rejected.add(one.worker)
@@ -185,7 +190,8 @@ class PlatformVisits:
     def unconfirmed(self, campaign: str, platform: str) -> str:
         """Who has labels and is not in the list of bonuses, because the platform has told nothing of them; a note."""
         sender = find_platform(platform)
-        known = {one.worker for one in self._service.store.visits.of(campaign, platform) if one.status}
+        visits = self._service.store.records.find(Visit, campaign=campaign, platform=platform)
+        known = {one.worker for one in visits if one.status}
         there = [one for one in self._service.store.workers(campaign, MOST_WORKERS) if one.bought]
         left = [one.worker for one in there if one.worker.startswith(sender.prefix) and one.worker not in known]
         if not left or not sender.confirms:

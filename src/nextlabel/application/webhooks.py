@@ -63,20 +63,20 @@ class Webhooks:
     def add(self, campaign: str, url: str, types: Sequence[str] | None = None, from_start: bool = False) -> Webhook:
         """A webhook that is told what happens from now on, or all that has happened too; ``url`` has been checked."""
         row = self._store.row(campaign)
-        there = self._store.webhooks.of(campaign)
+        there = self._store.records.find(Webhook, campaign=campaign)
         if len(there) >= MOST_WEBHOOKS:
             raise ConflictError(f"campaign {campaign!r} has {MOST_WEBHOOKS} webhooks.", "Remove one first.")
         made = Webhook(
             "wh_" + secrets.token_hex(12), campaign, url, checked_types(types, url), self._clock(),
             0 if from_start else row.seq,
         )  # fmt: skip
-        self._store.webhooks.add(made)
+        self._store.records.add(made)
         return made
 
     def of(self, campaign: str) -> list[Webhook]:
         """Those of a campaign, oldest first."""
         self._store.row(campaign)
-        return self._store.webhooks.of(campaign)
+        return self._store.records.find(Webhook, campaign=campaign)
 
     def get(self, campaign: str, id: str) -> Webhook:
         """One of a campaign's."""
@@ -87,12 +87,13 @@ class Webhooks:
 
     def remove(self, campaign: str, id: str) -> None:
         """Tell it nothing more."""
-        if not self._store.webhooks.remove(campaign, id):
+        if not self._store.records.remove(Webhook, campaign=campaign, id=id):
             raise no_webhook(id)
 
     def enable(self, campaign: str, id: str) -> Webhook:
         """Go on with one that was disabled, or try one that fails again at once; nothing was lost meanwhile."""
-        if not self._store.webhooks.enable(campaign, id):
+        values = {"disabled": None, "failures": 0, "first_failed_at": None, "next_at": 0.0}
+        if not self._store.records.change(Webhook, values, campaign=campaign, id=id):
             raise no_webhook(id)
         return self.get(campaign, id)
 
@@ -105,12 +106,12 @@ class Webhooks:
 
     def due(self) -> list[Webhook]:
         """Those that have something to be told."""
-        return self._store.webhooks.due(self._clock())
+        return self._store.records.due(self._clock())
 
     async def deliver(self, webhook: Webhook, send: Send) -> int:
         """Tell a webhook what it has not been told; returns how many messages were acknowledged."""
         events, told, unsaved = await asyncio.to_thread(self._messages, webhook), 0, 0
-        if not events or not await self._write(self._store.webhooks.claim, webhook, self._clock()):
+        if not events or not await self._write(self._store.records.claim_webhook, webhook, self._clock()):
             return 0  # nothing is written for events that it is not told
         written, released = self._clock(), True
         try:
@@ -128,7 +129,7 @@ class Webhooks:
                         )  # fmt: skip
                     webhook = replace(webhook, position=seq)
                     if unsaved >= SAVED_AFTER or (unsaved and self._clock() > written + SAVED_AFTER_S):
-                        if not await self._write(self._store.webhooks.save, webhook):
+                        if not await self._write(self._store.records.save_webhook, webhook):
                             return told  # removed, or another process has taken over
                         unsaved, written = 0, self._clock()
                 events = await asyncio.to_thread(self._messages, webhook)
@@ -138,7 +139,7 @@ class Webhooks:
             raise
         finally:
             if released:
-                await asyncio.to_thread(self._store.webhooks.save, webhook, self._owner, 0.0)
+                await asyncio.to_thread(self._store.records.save_webhook, webhook, self._owner, 0.0)
 
     async def _write(self, write: Callable[..., bool], webhook: Webhook, *now: float) -> bool:
         """Claim a webhook for a while, or write how far it has got and claim it further; False if others have it."""

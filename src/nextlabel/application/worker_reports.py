@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
+from nextlabel.campaign.records import Visit
 from nextlabel.campaign.rows import WorkerRow
 from nextlabel.campaign.states import PREFIX, Standing
 from nextlabel.crowd.agreement import Agreement, measure
@@ -183,7 +184,7 @@ class WorkerReports:
     def record(self, id: str, worker: str) -> dict[str, Any]:
         """All that is kept about a person, as JSON."""
         store, row = self._service.store, self._service.store.row(id)
-        leases, visits = store.leases(id, worker=worker), store.visits.of(id, worker=worker)
+        leases, visits = store.leases(id, worker=worker), store.records.find(Visit, campaign=id, worker=worker)
         if not leases and not visits:
             raise NotFoundError(f"nothing is kept about {worker[:60]!r} in campaign {id!r}.", "Check the name.")
         own = [one for one in self.of(id) if one.worker == worker]

@@ -24,7 +24,6 @@ import math
 import unicodedata
 from contextlib import suppress
 from copy import deepcopy
-from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -49,7 +48,7 @@ from nextlabel.campaign.rates import (
 from nextlabel.campaign.replies import Lease, NoTask, Receipt
 from nextlabel.campaign.results import truths
 from nextlabel.campaign.rows import ERASED, CampaignRow, LeaseRow, WorkerRow, lease_id
-from nextlabel.campaign.settings import COUNTED, changes_of, check_columns, shown_payload
+from nextlabel.campaign.settings import DECIDING, changes_of, check_columns, shown_payload
 from nextlabel.campaign.state import CampaignState
 from nextlabel.campaign.states import Reason
 from nextlabel.campaign.transitions import LABELLED, LEASED, after
@@ -57,7 +56,7 @@ from nextlabel.crowd.audit import Audit, audited_accuracy
 from nextlabel.errors import ClockError, ConflictError, InputError, NotFoundError, TablesPendingError
 from nextlabel.policies.allocation import Allocator, Outlook, Refusal, starting_place
 from nextlabel.policies.ordered import OrderedPool
-from nextlabel.prose import counted, is_text
+from nextlabel.prose import counted, is_text, iso
 
 #: Leases that one command expires at most.
 MOST_EXPIRED = 1000
@@ -76,7 +75,6 @@ FAIR_SHARE = 0.5
 
 #: Tasks whose columns are looked at when others are to be shown.
 SAMPLE = 20
-_TABLES = (dict, list)
 
 #: A task and what the log says about its choice, or why there is none.
 Choice = tuple[int, dict[str, Any]] | Reason
@@ -132,7 +130,7 @@ class Commands:
 
     def tell(self, id: str, label: object, worker: str | None = None, comment: str | None = None) -> Receipt:
         """The answer to a lease; a late one is kept, and counted if the budget allows."""
-        answer, said = self.state.row.config.answer_type.number_of(label), comment_data(checked_comment(comment))
+        answer, said = self.state.row.config.answer_type.number_of(label), comment_data(comment)
         self.expire()
         lease = self._own_lease(id, worker)
         status = after(lease.status, "tell")
@@ -144,17 +142,17 @@ class Commands:
                     f"the lease was answered with {earlier!r} before.", "Undo that answer first, or leave it."
                 )
             return self._receipt(lease)
-        tasks, task, control = self.state.pool.tasks, lease.task, self.state.is_control(lease.task)
+        pool, task, control = self.state.pool, lease.task, self.state.is_control(lease.task)
         adjudicated = self.state.is_adjudicated(task)
-        labels = self.state.counted_labels(task) if adjudicated else int(tasks.labels[task])
-        most = int(tasks.most_labels[task])
+        labels = self.state.counted_labels(task) if adjudicated else int(pool.tasks.labels[task])
+        most = pool.most_labels
         if control and not adjudicated:
             counted = (lease.free or row.spent < row.budget) and not self.is_blocked(lease.worker)
         elif status == LABELLED:
             # Its place may be gone: the budget may have been lowered, or an answer that did not count was taken back.
             counted = row.spent < row.budget and labels < most
         else:
-            counted = row.left > 0 and labels + int(tasks.w[task]) < most and not self.is_blocked(lease.worker)
+            counted = row.left > 0 and labels + int(pool.tasks.w[task]) < most and not self.is_blocked(lease.worker)
         last = counted and not control and labels + 1 >= most and not self.state.is_full(task)
         self.record(status, {"lease": id, "label": answer, "counted": counted, "last": last, **said})
         if counted and not row.config.knows_workers and row.spent % max(1, row.budget // STOPS) == 0:
@@ -165,7 +163,7 @@ class Commands:
 
     def release(self, id: str, worker: str | None = None, comment: str | None = None) -> Receipt:
         """The worker passes the task on; it does not come back to the same worker."""
-        said = comment_data(checked_comment(comment))
+        said = comment_data(comment)
         self.expire()
         lease = self._own_lease(id, worker)
         if after(lease.status, "release") is not None:
@@ -228,20 +226,13 @@ class Commands:
             check_deadline(new["deadline"], self.now)
         if new.get("show") is not None:
             before = row.config.show or ()
-            payloads = [self.state.source.text(number)[1] for number in range(min(row.tasks, SAMPLE))]
+            payloads = [self.state.text(number)[1] for number in range(min(row.tasks, SAMPLE))]
             check_columns([name for name in new["show"] if name not in before], payloads)
         if new:
             self.record("changed", new)
-            if not COUNTED.isdisjoint(new):
+            if not DECIDING.isdisjoint(new):
                 self.reopen()
                 self.closing_reason()
-
-    def reconsider_deadline(self) -> None:
-        """After the clock was set: expire what is over, and open a campaign that was closed before its deadline."""
-        self.expire()
-        if self.state.row.closed_reason == "deadline_passed" and not self.past_deadline():
-            self.reopen()
-        self.closing_reason()
 
     # Which task a worker gets
 
@@ -256,7 +247,11 @@ class Commands:
         if control is not None:
             return control, {"left": n, "control": True, "free": not row.config.gold_in_budget}
         allocator, how = self._allocator()
-        waited = row.config.turn_away and state.crowd is not None and _waited_in_vain(state.crowd, self.now)
+        waited = (
+            row.config.turn_away
+            and state.crowd is not None
+            and (state.crowd.serves_all or self.now - (state.crowd.nobody_since or self.now) > PATIENCE_S)
+        )
         start = starting_place(row.config.seed, row.given)
         must_serve = asks is None or asks <= row.left or waited
         if not must_serve and not self._answers_at_random(worker):
@@ -285,7 +280,7 @@ class Commands:
         """
         config, row = self.state.row.config, self.state.row
         n, tally = config.qualification or 0, self.state.find_worker(worker)
-        attempts = max(min(config.attempts, (row.controls - len(row.rules.adjudicated)) // max(n, 1)), 1)
+        attempts = max(min(config.attempts, (row.controls - len(row.adjudicated)) // max(n, 1)), 1)
         if n == 0 or (tally is not None and tally.given > n * attempts):
             return True
         right = self.state.first_right(worker, n * attempts)
@@ -428,7 +423,7 @@ class Commands:
 
     def notice_nobody(self) -> None:
         """Say in the log that nobody can label more, if that is so and not said yet."""
-        noticed = self.state.row.rules.noticed
+        noticed = self.state.row.noticed
         if self.state.crowd is not None:
             self.state.crowd.catch_up(self.state)
         if all(one.kind != "nobody_can_label" for one in noticed) and nobody_can_label(self.state):
@@ -437,7 +432,7 @@ class Commands:
 
     def notice_all(self) -> None:
         """Say in the log who answers at random by the last refit, if others do than before."""
-        before, now = self.state.row.rules.noticed, current_notices(self.state)
+        before, now = self.state.row.noticed, current_notices(self.state)
         labels = {one[:2]: one.labels for one in before}
         grown = any(one.worker and one.labels > GROWN * labels.get(one[:2], one.labels) for one in now)
         if grown or {one[:2] for one in now} != labels.keys():
@@ -465,8 +460,8 @@ class Commands:
 
     def audited(self) -> Audit | None:
         """What the audit says of the tasks that were there when it was drawn; None without an answer."""
-        row, of = self.state.row, self.state.row.rules.audit_of
-        audited = {task: answer for task, answer in row.rules.audited.items() if task < of}
+        row, of = self.state.row, self.state.row.audit_of
+        audited = {task: answer for task, answer in row.audited.items() if task < of}
         if not audited:
             return None
         gold = np.asarray(self.state.pool.tasks.gold[:of])
@@ -482,9 +477,7 @@ class Commands:
             state.crowd = new_model(state)
         state.crowd.catch_up(state)
         if state.crowd.missed is not None and self.tables.refit_later(state.row.id) is None:
-            model = adopted(state.crowd, state)
-            model.take_over(state.crowd)
-            state.crowd = model
+            state.crowd = adopted(state.crowd, state)
         return state.crowd
 
     def crowd_snapshot(self) -> CrowdSnapshot:
@@ -513,7 +506,7 @@ class Commands:
         self.trust_clock()
         later = self.tables.refit_later(self.state.row.id)
         if later is None:
-            self.record("refitted", self.crowd().refit(self.state, self._labels_to_come, self._asks_to_come))
+            self.record("refitted", self.crowd().refit(self.state, self.now))
             self.notice_all()
             self.stop_at_target()
         elif wait:
@@ -525,7 +518,7 @@ class Commands:
         model = self.crowd()
         if not self.wants_refit(model) or model.missed is not None or model.waits_for_others(self.now):
             return None
-        return self.record("refitting", model.begin_refit(self.state.row, self._labels_to_come, self._asks_to_come))
+        return self.record("refitting", model.begin_refit(self.state.row, self.now))
 
     def wants_refit(self, model: CrowdModel) -> bool:
         """Whether the model is behind: for the next choice, or because the campaign is over."""
@@ -536,14 +529,6 @@ class Commands:
     def _is_over(self) -> bool:
         row = self.state.row
         return row.spent >= row.budget or row.full >= row.tasks or self.past_deadline()
-
-    @property
-    def _labels_to_come(self) -> int:
-        return labels_before_deadline(self.state.row, self.now)
-
-    @property
-    def _asks_to_come(self) -> float | None:
-        return expected_asks(self.state.row, self.now)
 
     def _learn_all(self) -> None:
         """Final results rest on all labels."""
@@ -599,9 +584,9 @@ class Commands:
         return lease
 
     def _lease(self, lease: LeaseRow) -> Lease:
-        key, payload = self.state.source.text(lease.task)
+        key, payload = self.state.text(lease.task)
         # A store may remember the task: what a program does with its payload must not be seen by others.
-        shown = _copied(shown_payload(self.state.row.config.show, payload))
+        shown = deepcopy(shown_payload(self.state.row.config.show, payload))
         return Lease(
             lease.id, self.state.row.id, key, shown, lease.worker, lease.status, lease.leased_at, lease.expires_at
         )
@@ -609,14 +594,7 @@ class Commands:
     def _receipt(self, lease: LeaseRow) -> Receipt:
         name = None if lease.label is None else self.state.row.config.answer_type.name_of(lease.label)
         until = lease.expires_at if lease.status in (LEASED, LABELLED) else None
-        return Receipt(lease.id, self.state.source.text(lease.task)[0], lease.status, name, lease.counted, until)
-
-
-def _copied(payload: Any) -> Any:
-    """The same payload; nearly all are a table without tables in it."""
-    if isinstance(payload, dict) and not any(isinstance(value, _TABLES) for value in payload.values()):
-        return dict(payload)
-    return deepcopy(payload) if isinstance(payload, _TABLES) else payload
+        return Receipt(lease.id, self.state.text(lease.task)[0], lease.status, name, lease.counted, until)
 
 
 def known_worker(campaign: Commands, worker: str) -> WorkerRow:
@@ -628,12 +606,6 @@ def known_worker(campaign: Commands, worker: str) -> WorkerRow:
             "See nextlabel campaign workers for those who have.",
         )
     return found
-
-
-def _waited_in_vain(model: CrowdModel, now: float) -> bool:
-    """Whether nobody got a task for so long that the next to come gets one, whoever it is."""
-    since = model.nobody_since
-    return model.serves_all or (since is not None and now - since > PATIENCE_S)
 
 
 def accept_time(state: CampaignState, tables: TableSource, now: float) -> bool:
@@ -648,7 +620,11 @@ def accept_time(state: CampaignState, tables: TableSource, now: float) -> bool:
     if now < row.last_at:
         data["expires_at"] = now + lease_seconds(row)
     state.record(now, "clock_accepted", data)
-    Commands(state, tables, now).reconsider_deadline()
+    campaign = Commands(state, tables, now)
+    campaign.expire()
+    if row.closed_reason == "deadline_passed" and not campaign.past_deadline():
+        campaign.reopen()
+    campaign.closing_reason()
     return True
 
 
@@ -676,8 +652,8 @@ def doubt_about(row: CampaignRow, now: float) -> ClockError | None:
     if row.seq == 0 or row.last_at - MOST_BEHIND_S <= now <= row.last_at + MOST_AHEAD_S:
         return None
     return ClockError(
-        f"the clock says {_written(now)}, {_apart(row.last_at, now)} the last event of campaign {row.id!r} "
-        f"({_written(row.last_at)}).",
+        f"the clock says {iso(now)}, {_apart(row.last_at, now)} the last event of campaign {row.id!r} "
+        f"({iso(row.last_at)}).",
         f"Set the clock right. If it is right, accept it: nextlabel campaign change {row.id} --accept-clock.",
     )
 
@@ -690,32 +666,19 @@ def _apart(last: float, now: float) -> str:
     return f"{seconds:.0f} seconds {'after' if now > last else 'before'}"
 
 
-def _written(seconds: float) -> str:
-    try:
-        return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")[:-6] + "Z"
-    except (ValueError, OverflowError, OSError):
-        return f"{seconds:.0f} s since 1970"
-
-
 def check_deadline(deadline: float, now: float) -> None:
     """Refuse one that is over."""
     if deadline <= now:
         raise InputError(
-            f"the deadline {_written(deadline)} is in the past: it is {_written(now)} (UTC).",
+            f"the deadline {iso(deadline)} is in the past: it is {iso(now)} (UTC).",
             "Give a later time, with its time zone; to hand out no more tasks, pause the campaign.",
         )
 
 
-def checked_comment(comment: Any) -> str | None:
-    """The comment with lines that end as Unix ends them; None if it is empty."""
-    if comment is None:
-        return None
-    text = comment.replace("\r\n", "\n").replace("\r", "\n").strip() if isinstance(comment, str) else None
+def comment_data(comment: Any) -> dict[str, str]:
+    """What an event says about a comment: nothing if there is none. Lines end as Unix ends them."""
+    given = "" if comment is None else comment
+    text = given.replace("\r\n", "\n").replace("\r", "\n").strip() if isinstance(given, str) else None
     if text is None or len(text) > LONGEST_COMMENT or not is_text(text):
         raise InputError(f"a comment is a text of at most {LONGEST_COMMENT} characters.", "Give a shorter text.")
-    return text or None
-
-
-def comment_data(comment: str | None) -> dict[str, str]:
-    """What an event says about a comment: nothing if there is none."""
-    return {} if comment is None else {"comment": comment}
+    return {"comment": text} if text else {}

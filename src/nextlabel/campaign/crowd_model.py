@@ -10,8 +10,8 @@ tasks, labels given, labels left. One without ``upto`` was made within its trans
 So a process that has not seen the campaign before reads the log once and computes only the last refit and what follows
 it; a process that has missed events of others reads those.
 
-A refit in the background is made on a second model that is behind the first, its *shadow*, so that nobody waits for it
-(``campaigns.refits``). The shadow is a copy of the model as of a ``refitting`` event; later on the two take turns.
+A refit in the background is made on a copy of the model as of the ``refitting`` event, its *shadow*, so that nobody
+waits for it (``application.refits``); when it has learnt and caught up, it takes the model's place.
 Cost: an event some microseconds; a refit 0.05 to 1 s; a start about 20 us per event.
 """
 
@@ -20,7 +20,7 @@ from __future__ import annotations
 import io
 import json
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -32,6 +32,7 @@ import numpy as np
 from nextlabel.arrays import Bools, Floats, Ints
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.new_tasks import pair_of
+from nextlabel.campaign.rates import expected_asks, labels_before_deadline
 from nextlabel.campaign.records import deleted_campaign
 from nextlabel.campaign.rows import CampaignRow, WorkerRow, erased_number, lease_number
 from nextlabel.campaign.settings import ALL, CampaignSettings, columns_of
@@ -68,8 +69,13 @@ CHUNK = 2000
 #: this share of the budget at the latest and ``LEAST_STEP`` labels at the earliest. New tasks wait for it unless they
 #: are more than that share of the tasks.
 FEWEST, OF_GIVEN, OF_TASKS, OF_BUDGET, LEAST_STEP = 10, 1 / 5, 1 / 500, 1 / 40, 4
-#: Points of the expected accuracy's history that are kept, and crowds that are drawn for one.
+#: Points of the expected accuracy's history after which every other one is left out, and crowds drawn for one.
 MOST_POINTS, QUICK_DRAWS = 60, 16
+#: Events after which the next task is chosen by what is learnt anew.
+REVISING = frozenset({
+    "withdrawn", "predicted", "features_added", "gold_set", "adjudicated", "adjudication_undone", "labels_dropped",
+    "labels_restored", "predictions_dropped", "predictions_restored",
+})  # fmt: skip
 #: Seconds after which nobody waits any more for a refit that was begun: its process has stopped.
 PATIENCE_S = 20.0
 
@@ -80,7 +86,7 @@ MOST_ACCURATE = 0.95
 
 @dataclass(frozen=True, eq=False)
 class CrowdSnapshot:
-    """What was believed after event ``seq``.
+    """What was believed after an event.
 
     ======== ========== ===================================================================================
     code     shape      meaning
@@ -107,8 +113,6 @@ class CrowdSnapshot:
     ======== ========== ===================================================================================
     """
 
-    seq: int
-    version: int
     beliefs: Floats
     told: Ints
     gold: Ints
@@ -200,9 +204,6 @@ class CrowdModel:
         self._judged: tuple[int, Bools, int] | None = None
         self._people = -1, 0
         self._revised = False
-        self._predictions: dict[int, tuple[tuple[int, tuple[int, ...]], ...]] = {}
-        self._target: Event | None = None
-        self._aimed = False
         #: What the last refit says of its learner, None without one: the hash of its word, and how much that says.
         self.learner: dict[str, Any] | None = None
         self._word: tuple[Floats, Floats] | None = None
@@ -212,45 +213,24 @@ class CrowdModel:
 
     def catch_up(self, log: CampaignState) -> None:
         """Bring the model to the last event of the log."""
-        if not self._aimed:
-            self._aim_at_last_refit(log)
         for event in _events(log, self.seq, log.row.seq):
             self.apply(log, event)
-
-    def _aim_at_last_refit(self, log: CampaignState) -> None:
-        """Of all refits in the log, only the last one needs to be computed."""
-        self._aimed = True
-        self.crowd.reserve_tasks(log.row.tasks)
-        last = log.last_event("refitted")
-        self._target = log.log(last - 1, 1)[0] if last else None
-        if self._target is not None and self.seq == last_seen(self._target):  # a snapshot was kept just there
-            self._refit(log, self._target.data)
 
     def apply(self, log: CampaignState, event: Event) -> None:
         """The next event."""
         self._move(log, event)
-        self.seq = event.seq
-        kind, target = event.kind, self._target
-        if target is not None:
-            if event.seq == last_seen(target):
-                self._refit(log, target.data)
-            if event.seq == target.seq:
-                self._target = None
-        elif kind == "refitted" and event.data["version"] > self.version:
-            if "upto" in event.data:
-                self.missed = event
-            else:
-                self._refit(log, event.data)
-        elif kind == "refitting":
-            self.begun = event
-            if self.shadow is None:
-                self.shadow = self._copy()
-        if kind == "refitted":
+        if event.kind == "refitting":
+            self.begun, self.shadow = event, self._copy()
+        elif event.kind == "refitted":
             self.begun, self.last_refit = None, event.seq
             self.history = event.data.get("history", self.history)
+            if event.data["version"] > self.version and "upto" in event.data:
+                self.missed = event
+            elif event.data["version"] > self.version:
+                self.learn(log, event.data)
 
     def _copy(self) -> CrowdModel:
-        """A shadow of the model, which learns nothing before its next refit."""
+        """A shadow of the model, which has no plan before it learns."""
         copy = object.__new__(type(self))
         copy.__dict__.update(self.__dict__)
         copy.crowd, copy.begun, copy.shadow = deepcopy(self.crowd), None, None
@@ -259,93 +239,44 @@ class CrowdModel:
         return copy
 
     def _move(self, log: CampaignState, event: Event) -> None:
-        kind, data = event.kind, event.data
-        who = self._number_of(log, data) if "worker" in data else -1
-        if kind == "leased":
-            self._leased(data, who)
-        elif kind in ("labelled", "late"):
-            if data["counted"]:
-                self.crowd.complete(lease_number(data["lease"]), data["label"])
-            elif kind == "labelled":
-                self.crowd.cancel(lease_number(data["lease"]))
-        elif kind in ("expired", "released"):
-            self.crowd.cancel(lease_number(data["lease"]))
-        elif kind == "undone":
-            self.crowd.reopen(lease_number(data["lease"]))
-        elif kind == "self_assigned":
-            self.crowd.hold(lease_number(data["lease"]), data["task"], who)
-        elif kind == "withdrawn":
-            if data["counted"]:
-                self._change_labels([(lease_number(data["lease"]), data["label"])], drop=True)
-        elif kind == "turned_away":
-            self._turned_away(who, data["model"], event.at)
-        elif kind == "predicted":
-            self._predicted(data, who)
-        elif kind == "features_added":
-            self._revised = True
-        elif kind in ("predictions_dropped", "predictions_restored"):
-            self._change_predictions(who, kind == "predictions_dropped")
-        elif kind == "worker_blocked":
-            for lease in data["leases"]:
-                self.crowd.cancel(lease_number(lease))
-        elif kind in ("gold_set", "adjudicated"):
-            for task, answer in data["answers"]:
-                self.crowd.know(task, answer)
-            self._revised = True
-        elif kind == "adjudication_undone":
-            for task in data["tasks"]:
-                self.crowd.forget_truth(task)
-            self._revised = True
-        elif kind in ("labels_dropped", "labels_restored"):
-            entries = [(lease_number(lease), label) for lease, label in data["leases"]]
-            self._change_labels(entries, kind == "labels_dropped")
-
-    def _number_of(self, log: CampaignState, data: dict[str, Any]) -> int:
-        """The number of an event's worker, the campaign's own: workers are numbered in the order of the log."""
-        erased = erased_number(data["worker"])
-        number = log.numbers[data["worker"]] if erased is None else erased
-        while self.crowd.people <= number:
-            self.crowd.add_worker(comes="first" not in data)  # predictions say which entry is their first
-        return number
-
-    def _leased(self, data: dict[str, Any], who: int) -> None:
+        self.seq, kind, data = event.seq, event.kind, event.data
+        who = -1
+        if "worker" in data:  # workers are numbered in the order of the log
+            erased = erased_number(data["worker"])
+            who = log.numbers[data["worker"]] if erased is None else erased
+            while self.crowd.people <= who:
+                self.crowd.add_worker("first" not in data)  # predictions say which entry is their first
         if "profile" in data:
             self.crowd.introduce(who, np.array(data["profile"], dtype=np.float64))
-        self.crowd.assign(lease_number(data["lease"]), data["task"], who)
-        self.nobody_since, self.serves_all = None, self.serves_all or data.get("waited", False)
-        version, (last, visits) = data.get("model", 0), self._visits.get(who, (0, 0))
-        if version > last:
-            self._visits[who] = version, visits + 1
+        for move, arguments in moves(event, lambda _: who):
+            getattr(self.crowd, move)(*arguments)
+        self._revised |= kind in REVISING and data.get("counted", True)
+        if kind == "leased":
+            self.nobody_since, self.serves_all = None, self.serves_all or data.get("waited", False)
+            version, (last, visits) = data.get("model", 0), self._visits.get(who, (0, 0))
+            if version > last:
+                self._visits[who] = version, visits + 1
+        elif kind == "turned_away":
+            self.turned_by[who] = data["model"]
+            self.nobody_since = event.at if self.nobody_since is None else self.nobody_since
+            self.crowd.turn_away(who, self._visits.get(who, (0, 0))[1])
+        elif kind == "predicted":
+            self.crowd.reserve_tasks(max(data["tasks"]) + 1)
+            for entry, (task, label) in enumerate(zip(data["tasks"], data["labels"], strict=True), data["first"]):
+                self.crowd.assign(entry, task, who)
+                self.crowd.complete(entry, label, places=0)
+        elif kind in ("predictions_dropped", "predictions_restored"):
+            self._change_predictions(log, who, kind == "predictions_dropped")
 
-    def _turned_away(self, who: int, version: int, at: float) -> None:
-        self.turned_by[who] = version
-        self.nobody_since = at if self.nobody_since is None else self.nobody_since
-        self.crowd.turn_away(who, self._visits.get(who, (0, 0))[1])
-
-    def _predicted(self, data: dict[str, Any], who: int) -> None:
-        """A model's labels: the next task is chosen by what is learnt with them."""
-        self.crowd.reserve_tasks(max(data["tasks"]) + 1)
-        for entry, (task, label) in enumerate(zip(data["tasks"], data["labels"], strict=True), self.crowd.entries):
-            self.crowd.assign(entry, task, who)
-            self.crowd.complete(entry, label, places=0)
-        made = (*self._predictions.get(who, ()), (data["first"], tuple(data["labels"])))
-        self._predictions = {**self._predictions, who: made}  # a copy: a shadow has the one of before
-        self._revised = True
-
-    def _change_predictions(self, who: int, drop: bool) -> None:
-        """A model's labels leave, or come back."""
-        for first, labels in self._predictions[who]:
-            self._change_labels(enumerate(labels, first), drop, places=0)
-
-    def _change_labels(self, entries: Iterable[tuple[int, int]], drop: bool, places: int = 1) -> None:
-        """Labels leave the model, or come back; the next task is chosen by what is learnt without or with them."""
-        for entry, label in entries:
+    def _change_predictions(self, log: CampaignState, who: int, drop: bool) -> None:
+        """A model's labels up to here leave, or come back."""
+        leases, n = log.leases, self.crowd.entries
+        for entry in np.flatnonzero((leases.worker[:n] == who) & (leases.secret[:n] < 0)).tolist():
             if drop:
-                self.crowd.reopen(entry, places)
+                self.crowd.reopen(entry, places=0)
                 self.crowd.cancel(entry)
             else:
-                self.crowd.complete(entry, label, places)
-        self._revised = True
+                self.crowd.complete(entry, int(leases.label[entry]), places=0)
 
     # Snapshots --------------------------------------------------------------------------------------------------
 
@@ -354,8 +285,7 @@ class CrowdModel:
         facts = {
             "format": SNAPSHOT, "seq": self.seq, "last_refit": self.last_refit, "history": self.history,
             "turned_by": list(self.turned_by.items()), "visits": list(self._visits.items()),
-            "nobody_since": self.nobody_since, "predictions": list(self._predictions.items()),
-            "crowd": self.crowd.facts(),
+            "nobody_since": self.nobody_since, "crowd": self.crowd.facts(),
         }  # fmt: skip
         file = io.BytesIO()
         columns: dict[str, Any] = {"facts": np.frombuffer(json.dumps(facts).encode(), dtype=np.uint8)}
@@ -376,10 +306,6 @@ class CrowdModel:
         self.seq, self.last_refit, self.history = facts["seq"], facts["last_refit"], facts["history"]
         self.turned_by, self.nobody_since = dict(facts["turned_by"]), facts["nobody_since"]
         self._visits = {number: (last, many) for number, (last, many) in facts["visits"]}
-        self._predictions = {
-            who: tuple((first, tuple(labels)) for first, labels in made) for who, made in facts["predictions"]
-        }
-        self._revised = bool(self._predictions)
         return True
 
     # Refitting --------------------------------------------------------------------------------------------------
@@ -401,9 +327,12 @@ class CrowdModel:
         """Whether labels have come in, or tasks been added, since the last refit."""
         return self.version == 0 or self._revised or row.spent != self._labels or row.tasks != self.crowd.tasks
 
-    def begin_refit(self, row: CampaignRow, left: int, arrivals: float | None) -> dict[str, Any]:
-        """All that enters into a refit from the labels so far with ``left`` labels to come: the data of its event."""
-        given = row.spent + row.reserved
+    def begin_refit(self, row: CampaignRow, now: float) -> dict[str, Any]:
+        """All that enters into a refit from the labels so far: the data of its event.
+
+        ``left`` labels are to come; ``arrivals`` are the asks that are expected where workers may be turned away.
+        """
+        given, left, arrivals = row.spent + row.reserved, labels_before_deadline(row, now), expected_asks(row, now)
         step = min(row.budget * OF_BUDGET, max(FEWEST, given * OF_GIVEN, row.tasks * OF_TASKS))
         data: dict[str, Any] = {
             "version": self.version + 1, "labels": row.spent, "tasks": row.tasks, "given": given, "left": left,
@@ -414,47 +343,22 @@ class CrowdModel:
         data |= {} if self.learner is None else {"learner": self.learner}
         return data if arrivals is None else {**data, "arrivals": arrivals}
 
-    def refit(self, log: CampaignState, left: int, arrivals: float | None) -> dict[str, Any]:
-        """Learn anew with ``left`` labels to come; returns the data of the event that must be recorded next.
-
-        ``arrivals`` are the asks that are expected where workers may be turned away, None where nobody is.
-        """
-        data = self.begin_refit(log.row, left, arrivals)
-        data |= self._teach(log, data)
-        self._refit(log, data)
+    def refit(self, log: CampaignState, now: float) -> dict[str, Any]:
+        """Learn anew; returns the data of the event that must be recorded next."""
+        data = self.begin_refit(log.row, now)
+        data |= self.taught(log, data)
+        self.learn(log, data)
         return {**data, **self.found(log, data, self.history)}
 
-    def learn_as_shadow(
-        self, log: CampaignState, upto: int, data: dict[str, Any], teach: bool = False
-    ) -> dict[str, Any]:
-        """Go on to event ``upto`` and learn anew there: what the ``refitted`` event with that data will mean.
-
-        With ``teach`` a learner of the tasks' features is taught first; returns what the event has to say of it.
-        """
-        self.crowd.reserve_tasks(log.row.tasks)
-        for event in _events(log, self.seq, upto):
-            self._move(log, event)
-            self.seq = event.seq
-        taught = self._teach(log, data) if teach else {}
-        self._refit(log, {**data, **taught})
-        return taught
-
-    def _teach(self, log: CampaignState, data: dict[str, Any]) -> dict[str, Any]:
+    def taught(self, log: CampaignState, data: dict[str, Any]) -> dict[str, Any]:
         """Teach a learner of the tasks' features by the labels so far, and keep its word; what the event says of it."""
-        crowd, tasks = self.crowd, data["tasks"]
-        history = crowd.campaign.history
-        came = np.flatnonzero(history.answer[: crowd.entries] >= 0)
+        tasks, labels = data["tasks"], self.crowd.labels(data["tasks"])
         none = {"learner": None} if self.learner else {}
-        if not len(came) or len(np.unique(history.answer[came])) < 2:
-            return none
-        found = self._read_features(log, tasks)
+        found = None if len(np.unique(labels.answer)) < 2 else self._read_features(log, tasks)
         if found is None:
             return none
-        columns = history.task[came], history.worker[came], history.answer[came]
-        labels = CrowdLabels(*columns, tasks, self.crowd.people, len(crowd.start))
-        gold = _padded(crowd.gold[: min(tasks, len(crowd.gold))], tasks, -1)
         try:
-            _, taught = learn_jointly(labels, gold, *found, prior=crowd.prior)
+            _, taught = learn_jointly(labels, self._gold(tasks), *found, prior=self.crowd.prior)
         except InputError:  # texts, and no scikit-learn
             return none
         if taught.prior is None or taught.prior_offset is None or taught.learner is None:
@@ -469,7 +373,7 @@ class CrowdModel:
 
     def _read_features(self, log: CampaignState, tasks: int) -> tuple[Features, tuple[str, ...]] | None:
         """Features, those of the tasks' columns read once, and the tasks' ids; None without any to learn from."""
-        named, given = log.row.config.features or (), log.row.rules.features
+        named, given = log.row.config.features or (), log.row.features
         data = log.source.kept(f"features-{given}") if given else None
         if not named and data is None:
             return None
@@ -514,14 +418,6 @@ class CrowdModel:
             crowd.offsets[: min(len(prior_offset), crowd.tasks)] += prior_offset[: crowd.tasks]
             crowd.beside_learner = True
 
-    def take_over(self, model: CrowdModel | None) -> None:
-        """Stand in for the other model from now on; that one becomes the shadow."""
-        self.missed = self.begun = None
-        if model is not None:
-            model.shadow, model.crowd.planned = None, False
-            self.begun = model.begun
-        self.shadow = model
-
     def found(self, log: CampaignState, data: dict[str, Any], history: list[list[float]]) -> dict[str, Any]:
         """What a ``refitted`` event tells of the outcome, for people; ``history`` is that of the refits before."""
         expected = self.snapshot(log, QUICK_DRAWS).expected
@@ -529,31 +425,28 @@ class CrowdModel:
         return {
             "workers": self.crowd.people,
             "shares": [round(float(p), 6) for p in self.crowd.start],
-            "history": [*_thinned(history), point],
+            "history": [*history[:: 1 if len(history) < MOST_POINTS else 2], point],
         }
 
     def waits_for_others(self, now: float) -> bool:
         """Whether somebody has begun a refit and may still end it."""
         return self.begun is not None and now < self.begun.at + PATIENCE_S
 
-    def _refit(self, log: CampaignState, data: dict[str, Any]) -> None:
-        if data["tasks"] > self.crowd.tasks:
-            self._add_tasks(log, data["tasks"])
-        self._learn(log, data)
+    def learn(self, log: CampaignState, data: dict[str, Any]) -> None:
+        """Learn anew from the events up to here, as a ``refitted`` event with that data says."""
+        crowd, config = self.crowd, log.row.config
+        if data["tasks"] > crowd.tasks:
+            classes = np.asarray(log.task_classes(crowd.tasks, data["tasks"]), dtype=np.int64)
+            crowd.add_tasks(self.prior_offsets(log.classes)[classes], config.most_labels, config.most_in_flight)
+        self._prepare(log, data)
+        crowd.learn(data["version"], data["given"], data["left"], data.get("arrivals"), data.get("expert", 0.0))
         self._turns_away, self.serves_all = data.get("arrivals") is not None, False
         self.version, self._due, self._budget = data["version"], data["next"], data["budget"]
         self._labels, self.missed, self._revised = data["labels"], None, False
 
-    def _add_tasks(self, log: CampaignState, tasks: int) -> None:
-        classes = np.asarray(log.task_classes(self.crowd.tasks, tasks), dtype=np.int64)
-        config, new = log.row.config, len(classes)
-        limits = np.full(new, config.most_labels), np.full(new, config.most_in_flight)
-        self.crowd.add_tasks(self.prior_offsets(log.classes)[classes], *limits)
-
-    def _learn(self, log: CampaignState, data: dict[str, Any]) -> None:
+    def _prepare(self, log: CampaignState, data: dict[str, Any]) -> None:
+        """What has to be known before learning: the learner's word."""
         self._hear(log, data.get("learner"))
-        arrivals, expert = data.get("arrivals"), data.get("expert", 0.0)
-        self.crowd.learn(data["version"], data["given"], data["left"], arrivals, expert)
 
     def prior_offsets(self, classes: Sequence[Prior]) -> Floats:
         """(classes, C) log beliefs of tasks of each class, less those of a usual task."""
@@ -605,14 +498,12 @@ class CrowdModel:
         """All that is believed now, as a copy."""
         crowd, tasks, people = self.crowd, log.row.tasks, self.crowd.people
         answers = self.crowd.labels(tasks)
-        gold = _padded(crowd.gold[: min(tasks, len(crowd.gold))], tasks, -1)
+        gold = self._gold(tasks)
         shares, prior_offset, beliefs = self._believed(log, answers)
         for known in np.flatnonzero(gold >= 0).tolist():
             beliefs[known] = self.kind.known(int(gold[known]))
         seen, channels, stranger = self._channels(people)
         return CrowdSnapshot(
-            seq=self.seq,
-            version=self.version,
             beliefs=beliefs,
             told=_padded(crowd.came[: crowd.tasks], tasks),
             gold=gold,
@@ -636,6 +527,9 @@ class CrowdModel:
             else None,
             after=crowd.forecast() if isinstance(crowd, FormCrowd) else None,
         )
+
+    def _gold(self, tasks: int) -> Ints:
+        return _padded(self.crowd.gold[: min(tasks, len(self.crowd.gold))], tasks, -1)
 
     def _believed(self, log: CampaignState, labels: CrowdLabels) -> tuple[Floats, Floats, Floats]:
         """Of the campaign's tasks the usual shares of the truths, log beliefs less those, and beliefs."""
@@ -673,16 +567,16 @@ class ValuedModel(CrowdModel):
 
     crowd: ValuedCrowd
 
-    def _learn(self, log: CampaignState, data: dict[str, Any]) -> None:
+    def _prepare(self, log: CampaignState, data: dict[str, Any]) -> None:
         if isinstance(self.crowd, PairCrowd):
             while (after := len(self.crowd.first)) < self.crowd.tasks:
                 page = log.source.payloads(after - 1, min(CHUNK, self.crowd.tasks - after))
                 if not page:
                     raise deleted_campaign(log.row.id)
                 self.crowd.add_pairs([pair_of(payload) for _, payload in page])
-        super()._learn(log, data)
 
-    def _teach(self, log: CampaignState, data: dict[str, Any]) -> dict[str, Any]:
+    def taught(self, log: CampaignState, data: dict[str, Any]) -> dict[str, Any]:
+        """Nothing: no learner looks at such items."""
         return {}
 
     def prior_offsets(self, classes: Sequence[Prior]) -> Floats:
@@ -698,6 +592,35 @@ class ValuedModel(CrowdModel):
         right = np.append(rates, rates[-1:].repeat(max(people + 1 - len(rates), 0)))
         coins = np.stack([np.stack([right, 1 - right], axis=1), np.stack([1 - right, right], axis=1)], axis=1)
         return coins[:0], coins[:people], coins[-1]
+
+
+def moves(event: Event, number_of: Callable[[str], int]) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """What an event means for allocators (``policies.allocation``): methods, each with its arguments.
+
+    ``number_of`` says the number of a worker. Predictions are left to whoever follows: allocators differ in them.
+    """
+    kind, data = event.kind, event.data
+    entry = lease_number(data["lease"]) if "lease" in data else -1
+    if kind in ("leased", "self_assigned"):
+        yield "assign" if kind == "leased" else "hold", (entry, data["task"], number_of(data["worker"]))
+    elif kind in ("labelled", "late") and data["counted"]:
+        yield "complete", (entry, data["label"])
+    elif kind in ("labelled", "expired", "released"):
+        yield "cancel", (entry,)
+    elif kind == "undone":
+        yield "reopen", (entry,)
+    elif kind == "worker_blocked":
+        yield from (("cancel", (lease_number(lease),)) for lease in data["leases"])
+    elif kind in ("gold_set", "adjudicated"):
+        yield from (("know", (task, answer)) for task, answer in data["answers"])
+    elif kind == "adjudication_undone":
+        yield from (("forget_truth", (task,)) for task in data["tasks"])
+    elif kind == "labels_restored":
+        yield from (("complete", (lease_number(lease), label)) for lease, label in data["leases"])
+    elif kind == "labels_dropped" or (kind == "withdrawn" and data["counted"]):
+        for lease, _ in data.get("leases", [(data.get("lease"), None)]):
+            yield "reopen", (lease_number(lease),)
+            yield "cancel", (lease_number(lease),)
 
 
 def first_model(config: CampaignSettings) -> CrowdModel:
@@ -727,26 +650,29 @@ def expert_worth(config: CampaignSettings) -> float:
     return 0.0 if config.at_most_wrong is None else max(1.0 - 2.0 * config.at_most_wrong, 0.0)
 
 
-def new_model(log: CampaignState) -> CrowdModel:
-    """A model to follow a log with: that of its snapshot, if there is one of use, else that before the first event."""
-    model = first_model(log.row.config)
-    data, last = log.source.kept("snapshot"), log.last_event("refitted")
-    most = log.row.seq if last is None else last_seen(log.log(last - 1, 1)[0])
-    if data is not None and not model.restore(data, most):
-        return first_model(log.row.config)
+def new_model(log: CampaignState, snapshot: bool = True) -> CrowdModel:
+    """The model at the last event of a log, perhaps from a ``snapshot``; of all refits only the last is computed."""
+    config, last = log.row.config, log.last_event("refitted")
+    refitted = log.log(last - 1, 1)[0] if last else None
+    upto = log.row.seq if refitted is None else last_seen(refitted)
+    model, data = first_model(config), log.source.kept("snapshot") if snapshot else None
+    if data is not None and not model.restore(data, upto):
+        model = first_model(config)
+    model.crowd.reserve_tasks(log.row.tasks)
+    if refitted is not None:
+        for event in _events(log, model.seq, upto):
+            model._move(log, event)
+        model.learn(log, refitted.data)
+    model.catch_up(log)
     return model
 
 
 def adopted(model: CrowdModel, log: CampaignState) -> CrowdModel:
-    """A model with the refit of others that this one has missed: its shadow, or one read from the log anew.
-
-    ``take_over`` puts it in the place of the other.
-    """
+    """A model with the refit of others that this one has missed: its shadow, or one read from the log anew."""
     missed, shadow = model.missed, model.shadow
-    if missed is None or shadow is None or shadow.seq > last_seen(missed):
-        shadow = new_model(log)
-    else:
-        shadow.learn_as_shadow(log, last_seen(missed), missed.data)
+    if missed is None or shadow is None or shadow.seq != last_seen(missed):
+        return new_model(log)
+    shadow.learn(log, missed.data)
     shadow.catch_up(log)
     return shadow
 
@@ -754,11 +680,6 @@ def adopted(model: CrowdModel, log: CampaignState) -> CrowdModel:
 def last_seen(refitted: Event) -> int:
     """The last event that a refit has looked at."""
     return int(refitted.data.get("upto", refitted.seq - 1))
-
-
-def _thinned(history: list[list[float]]) -> list[list[float]]:
-    """The same with every other point left out where there are many."""
-    return history if len(history) < MOST_POINTS else history[::2]
 
 
 def workers_of(config: CampaignSettings) -> CrowdPrior:

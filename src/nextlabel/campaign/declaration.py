@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import reprlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -102,278 +103,223 @@ class Offer:
     json: Any = None
 
 
+def setting(
+    default: Any,
+    help: str,
+    flag: str = "",
+    *,
+    changeable: bool = False,
+    form: Literal["", "workers", "terms"] = "",
+    label: str = "",
+    note: str = "",
+    hint: str = "",
+    none: str = "none",
+    json: Any = None,
+    **field: Any,
+) -> Any:
+    """The declaration of a setting: its default, its help, where it is offered (``Offer``), and what it may be."""
+    info = Field(default, description=help, **field)
+    info.metadata.append(Offer(flag, changeable, form, label, note, hint, none, json))
+    return info
+
+
 class DeclaredSettings(BaseModel):
     """The fields; ``CampaignSettings`` is what a campaign has."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
 
-    budget: Annotated[
-        int,
-        Offer("U", changeable=True, label="Budget", note="labels, or money such as 120 EUR",
-              json=Annotated[int, Field(ge=1, le=LARGEST)]
-              | Annotated[str, Field(max_length=40, pattern="[A-Za-z].*[0-9]|[0-9].*[A-Za-z]")]),
-    ] = Field(
-        ge=1, le=LARGEST, examples=[1200],
-        description="Number of labels that may be bought; or money such as '120 EUR', which buys as many as the pay "
-        "per label and the platform's fee allow, with those of control questions.",
+    budget: int = setting(
+        ..., "Number of labels that may be bought; or money such as '120 EUR', which buys as many as the pay per "
+        "label and the platform's fee allow, with those of control questions.", "U", ge=1, le=LARGEST, examples=[1200],
+        changeable=True, label="Budget", note="labels, or money such as 120 EUR",
+        json=Annotated[int, Field(ge=1, le=LARGEST)]
+        | Annotated[str, Field(max_length=40, pattern="[A-Za-z].*[0-9]|[0-9].*[A-Za-z]")],
     )  # fmt: skip
-    name: Annotated[
-        str, Offer("TEXT", changeable=True, form="workers", label="Name of the campaign", none="its id")
-    ] = Field("", max_length=LONGEST_NAME, description="What the campaign is called.")
-    question: Annotated[str, Offer("TEXT", changeable=True, form="workers", label="Question", none="the usual one")] = (
-        Field(
-            "",
-            max_length=LONGEST_QUESTION,
-            examples=["Is this review positive?"],
-            description="What workers are asked.",
-        )
-    )
-    labels: Annotated[
-        tuple[Name, ...], Offer("A,B", form="workers", label="Labels", note="one per line, at least two")
-    ] = Field(
-        ("0", "1"), min_length=2, max_length=MOST_ANSWERS, examples=[["no", "yes"]],
-        description="Names of the answers. With two of them, the second is the one that a model's score is about.",
+    name: str = setting(
+        "", "What the campaign is called.", "TEXT", max_length=LONGEST_NAME, changeable=True, form="workers",
+        label="Name of the campaign", none="its id",
     )  # fmt: skip
-    answer: Annotated[
-        Literal["choice", "rating", "number", "multi", "pair"],
-        Offer("NAME", form="workers", label="Answers", none="a choice of labels"),
-    ] = Field(
-        "choice", examples=["rating"],
-        description="What an answer is: a choice of one label, a rating (a step of a scale), a number of a range, "
-        "multi (any of the labels), or pair: which of two items is better.",
+    question: str = setting(
+        "", "What workers are asked.", "TEXT", max_length=LONGEST_QUESTION, examples=["Is this review positive?"],
+        changeable=True, form="workers", label="Question", none="the usual one",
     )  # fmt: skip
-    scale: Annotated[
-        str, Offer("LOW..HIGH", form="workers", label="Scale", note="of ratings; they have no other labels")
-    ] = Field(
-        "", max_length=20, examples=["1..5"], description="With ratings: the ends of the scale, 1..5 if left out."
-    )
-    range: Annotated[str, Offer("LOW..HIGH", form="workers", label="Range", note="of numbers; they have no labels")] = (
-        Field("", max_length=40, examples=["0..100"], description="With numbers: the ends of their range.")
-    )
-    loss: Annotated[Literal["squared", "absolute"], Offer("NAME")] = Field(
-        "squared", examples=["absolute"], description="With ratings: the error whose expectation the result minimises."
-    )
-    top: Annotated[
-        int | None,
-        Offer("N", form="workers", label="Best items", note="of pairs: which are they? Empty for the order of all",
-              none="the order of all"),
-    ] = Field(
-        None, ge=1, le=LARGEST, examples=[10],
-        description="With pairs: find out which items are the best so many, and not the order of all.",
+    labels: tuple[Name, ...] = setting(
+        ("0", "1"), "Names of the answers. With two of them, the second is the one that a model's score is about.",
+        "A,B", min_length=2, max_length=MOST_ANSWERS, examples=[["no", "yes"]], form="workers", label="Labels",
+        note="one per line, at least two",
     )  # fmt: skip
-    questions: Annotated[
-        str,
-        Offer("FILE.json", form="workers", label="Form", note="JSON, to ask several things at once",
-              json=str | list[dict[str, Any]]),
-    ] = Field(
-        "", max_length=LONGEST_INSTRUCTIONS, examples=['[{"name": "tone", "labels": ["good", "bad"]}]'],
-        description="Several questions per item, as JSON: a list of tables with name, text, answer (choice, rating, "
-        "multi), labels or scale, and only_if, the answer of another question after which it is asked.",
+    answer: Literal["choice", "rating", "number", "multi", "pair"] = setting(
+        "choice", "What an answer is: a choice of one label, a rating (a step of a scale), a number of a range, multi "
+        "(any of the labels), or pair: which of two items is better.", "NAME", examples=["rating"], form="workers",
+        label="Answers", none="a choice of labels",
     )  # fmt: skip
-    display_names: Annotated[
-        tuple[Name, ...] | None, Offer("A,B", changeable=True, label="What workers read", none="the labels themselves")
-    ] = Field(
-        None, max_length=MOST_ANSWERS, examples=[["No", "Yes"]],
-        description="What workers read in place of the labels, one name for each, in their order. Files keep the "
-        "labels.",
+    scale: str = setting(
+        "", "With ratings: the ends of the scale, 1..5 if left out.", "LOW..HIGH", max_length=20, examples=["1..5"],
+        form="workers", label="Scale", note="of ratings; they have no other labels",
     )  # fmt: skip
-    instructions: Annotated[
-        str, Offer("FILE.md", changeable=True, form="workers", label="Instructions with examples", note="Markdown")
-    ] = Field(
-        "", max_length=LONGEST_INSTRUCTIONS, examples=["Say what each label means, and give an example of each."],
-        description="Instructions with examples, in Markdown: workers read them before their first task, and again "
-        "with a key.",
+    range: str = setting(
+        "", "With numbers: the ends of their range.", "LOW..HIGH", max_length=40, examples=["0..100"], form="workers",
+        label="Range", note="of numbers; they have no labels",
     )  # fmt: skip
-    language: Annotated[
-        Language | None,
-        Offer("CODE", changeable=True, form="workers", label="Language of the workers’ page",
-              none="that of each worker’s browser"),
-    ] = Field(
-        None, examples=["de"],
-        description="Language of the workers' page: en, de, fr, es, pt, zh, hi or ar. Left out, it follows each "
-        "worker's browser.",
+    loss: Literal["squared", "absolute"] = setting(
+        "squared", "With ratings: the error whose expectation the result minimises.", "NAME", examples=["absolute"],
     )  # fmt: skip
-    show: Annotated[
-        tuple[Name, ...] | None, Offer("A,B", changeable=True, label="Columns", none="the usual ones")
-    ] = Field(
-        None, min_length=1, max_length=500, examples=[["text", "city"]],
-        description="Columns that workers are shown, or * for all. Left out: all but those whose names look personal "
-        "or like a model's score. All columns are kept and come back with the results.",
+    top: int | None = setting(
+        None, "With pairs: find out which items are the best so many, and not the order of all.", "N", ge=1, le=LARGEST,
+        examples=[10], form="workers", label="Best items", note="of pairs: which are they? Empty for the order of all",
+        none="the order of all",
     )  # fmt: skip
-    features: Annotated[
-        tuple[Name, ...] | None, Offer("A,B|FILE", changeable=True, form="terms", label="Columns to learn from")
-    ] = Field(
-        None, max_length=500, examples=[["text", "vector"]],
-        description="Columns of the tasks that a learner may learn from (policy crowd only): numbers, lists of numbers "
-        "or texts, or * for all. A label then says something about tasks like its own. A file with features of its own "
-        "may be given as well or instead.",
+    questions: str = setting(
+        "", "Several questions per item, as JSON: a list of tables with name, text, answer (choice, rating, multi), "
+        "labels or scale, and only_if, the answer of another question after which it is asked.", "FILE.json",
+        max_length=LONGEST_INSTRUCTIONS, examples=['[{"name": "tone", "labels": ["good", "bad"]}]'], form="workers",
+        label="Form", note="JSON, to ask several things at once", json=str | list[dict[str, Any]],
     )  # fmt: skip
-    deadline: Annotated[
-        float | None,
-        Offer("TIME", changeable=True, form="terms", label="Deadline", note="UTC, empty for none",
-              json=str | float | None),
-    ] = Field(
-        None, examples=["2026-07-01T12:00:00Z"],
-        description="No task is handed out after this time, and no lease outlives it: ISO 8601 with a time zone, or "
-        "seconds since 1970.",
+    display_names: tuple[Name, ...] | None = setting(
+        None, "What workers read in place of the labels, one name for each, in their order. Files keep the labels.",
+        "A,B", max_length=MOST_ANSWERS, examples=[["No", "Yes"]], changeable=True, label="What workers read",
+        none="the labels themselves",
     )  # fmt: skip
-    lease_seconds: Annotated[
-        float | None,
-        Offer("S", changeable=True, form="terms", label="Lease time", note="seconds, empty to learn it",
-              none="the learnt one"),
-    ] = Field(
-        None, ge=1, le=30 * 86_400, examples=[600],
-        description="How long a worker may hold a task. Left out, it is learnt from completion times.",
+    instructions: str = setting(
+        "", "Instructions with examples, in Markdown: workers read them before their first task, and again with a key.",
+        "FILE.md", max_length=LONGEST_INSTRUCTIONS,
+        examples=["Say what each label means, and give an example of each."], changeable=True, form="workers",
+        label="Instructions with examples", note="Markdown",
     )  # fmt: skip
-    policy: Annotated[str, Offer("NAME")] = Field(
+    language: Language | None = setting(
+        None,
+        "Language of the workers' page: en, de, fr, es, pt, zh, hi or ar. Left out, it follows each worker's browser.",
+        "CODE", examples=["de"], changeable=True, form="workers", label="Language of the workers’ page",
+        none="that of each worker’s browser",
+    )  # fmt: skip
+    show: tuple[Name, ...] | None = setting(
+        None, "Columns that workers are shown, or * for all. Left out: all but those whose names look personal or "
+        "like a model's score. All columns are kept and come back with the results.", "A,B", min_length=1,
+        max_length=500, examples=[["text", "city"]], changeable=True, label="Columns", none="the usual ones",
+    )  # fmt: skip
+    features: tuple[Name, ...] | None = setting(
+        None, "Columns of the tasks that a learner may learn from (policy crowd only): numbers, lists of numbers or "
+        "texts, or * for all. A label then says something about tasks like its own. A file with features of its own "
+        "may be given as well or instead.", "A,B|FILE", max_length=500, examples=[["text", "vector"]], changeable=True,
+        form="terms", label="Columns to learn from",
+    )  # fmt: skip
+    deadline: float | None = setting(
+        None, "No task is handed out after this time, and no lease outlives it: ISO 8601 with a time zone, or seconds "
+        "since 1970.", "TIME", examples=["2026-07-01T12:00:00Z"], changeable=True, form="terms", label="Deadline",
+        note="UTC, empty for none", json=str | float | None,
+    )  # fmt: skip
+    lease_seconds: float | None = setting(
+        None, "How long a worker may hold a task. Left out, it is learnt from completion times.", "S", ge=1,
+        le=30 * 86_400, examples=[600], changeable=True, form="terms", label="Lease time",
+        note="seconds, empty to learn it", none="the learnt one",
+    )  # fmt: skip
+    policy: str = setting(
         "crowd",
-        description="The policy that chooses the next task. The usual one learns from the labels how good every worker "
-        "is.",
-    )
-    prior: Annotated[Prior | None, Offer("A,B", json=list[float] | dict[str, Any] | None)] = Field(
-        None, examples=[[1, 1]],
-        description="Prior of tasks that have none of their own: one weight for each label, or a table with a kind. "
-        "Left out, every answer is equally likely.",
+        "The policy that chooses the next task. The usual one learns from the labels how good every worker is.", "NAME",
     )  # fmt: skip
-    threshold: Annotated[float, Offer("D")] = Field(
-        0.5, gt=0, lt=1,
-        description="The truth of a task is answer 1 if the probability of that answer is above this.",
+    prior: Prior | None = setting(
+        None, "Prior of tasks that have none of their own: one weight for each label, or a table with a kind. Left "
+        "out, every answer is equally likely.", "A,B", examples=[[1, 1]], json=list[float] | dict[str, Any] | None,
     )  # fmt: skip
-    reward: Annotated[Reward, Offer(json=str | dict[str, Any])] = Field(
-        "accuracy", validate_default=True, description="What a decision is worth: accuracy, or a table with a kind."
-    )
-    strength: Annotated[float, Offer("S")] = Field(
-        4.0, gt=0, description="Number of labels that a task's score is worth."
-    )
-    accuracy: Annotated[
-        float | None,
-        Offer("Q", label="How often is one person right?", note="0.7, 0.8 or 0.9, if you know it", none="not known"),
-    ] = Field(
-        None, gt=0.5, lt=1, examples=[0.8],
-        description="How often a label is right, as far as it is known: the first idea of the workers, which turns "
-        "scores into one-coin priors.",
+    threshold: float = setting(
+        0.5, "The truth of a task is answer 1 if the probability of that answer is above this.", "D", gt=0, lt=1,
     )  # fmt: skip
-    label_cost: Annotated[
-        float,
-        Offer("C", form="terms", label="Least that a label must add", note="to the chance that its item is right",
-              hint="No amount of money: 0.02 means that a label is bought only where it adds 2 points or more. The "
-              "campaign ends when none does, and workers are taken to be alike: how good each is is not learnt. "
-              "Leave it empty to spend the whole budget."),
-    ] = Field(
-        0.0, ge=0, examples=[0.02],
-        description="Cost of a label in the unit of the reward, such as 0.02 of a right item: not money. Workers get "
-        "no task when no label is worth it.",
+    reward: Reward = setting(
+        "accuracy", "What a decision is worth: accuracy, or a table with a kind.", validate_default=True,
+        json=str | dict[str, Any],
     )  # fmt: skip
-    most_labels: Annotated[int, Offer("N")] = Field(
-        MOST_LABELS, ge=1, le=MOST_LABELS, description="Most labels that one task may get."
-    )
-    most_in_flight: Annotated[int, Offer()] = Field(
-        MOST_IN_FLIGHT, ge=1, le=MOST_IN_FLIGHT, description="Most workers who may hold one task at once."
-    )
-    rho: Annotated[float, Offer()] = Field(
-        0.25, gt=0, description="Labels expected in flight at once, before the rates are learnt."
-    )
-    seed: Annotated[int, Offer()] = Field(0, ge=0, le=LARGEST, description="Seed of the random draws.")
-    gold_in_budget: Annotated[bool, Offer("--gold-in-budget")] = Field(
-        False, description="Whether labels of control questions are paid from the budget."
-    )
-    qualification: Annotated[
-        int | None,
-        Offer("N", form="terms", label="Qualification", note="control questions to begin with, empty for none"),
-    ] = Field(
-        None, ge=1, le=50, examples=[5],
-        description="Control questions that everybody answers before their first task. Who gives too few right answers "
-        "is blocked until you restore them.",
+    strength: float = setting(4.0, "Number of labels that a task's score is worth.", "S", gt=0)
+    accuracy: float | None = setting(
+        None, "How often a label is right, as far as it is known: the first idea of the workers, which turns scores "
+        "into one-coin priors.", "Q", gt=0.5, lt=1, examples=[0.8], label="How often is one person right?",
+        note="0.7, 0.8 or 0.9, if you know it", none="not known",
     )  # fmt: skip
-    pass_mark: Annotated[
-        float, Offer("P", form="terms", label="Pass mark", note="share of them to answer right, e.g. 0.8")
-    ] = Field(0.8, gt=0, le=1, examples=[0.8], description="Share of right answers that the qualification asks for.")
-    attempts: Annotated[
-        int, Offer("N", form="terms", label="Attempts", note="each with other questions, as long as there are any")
-    ] = Field(1, ge=1, le=10, examples=[2], description="Attempts at the qualification, each with other questions.")
-    turn_away: Annotated[
-        bool,
-        Offer("--turn-away/--serve-all", changeable=True, form="terms",
-              label="Give no more work to people whose answers are noise or whose label is not worth its price",
-              hint="They are thanked and told that there is nothing for them at present, nobody before their first "
-              "ten labels. Untick it for volunteers and colleagues, who should always get something."),
-    ] = Field(
-        True,
-        description="Whether workers whose answers are noise, or whose next label is worth less than its price, are "
-        "told that there is nothing for them at present (policy crowd only): nobody before their first ten labels, and "
-        "only noise before half of an equal share of the budget.",
+    label_cost: float = setting(
+        0.0, "Cost of a label in the unit of the reward, such as 0.02 of a right item: not money. Workers get no task "
+        "when no label is worth it.", "C", ge=0, examples=[0.02], form="terms", label="Least that a label must add",
+        note="to the chance that its item is right", hint="No amount of money: 0.02 means that a label is bought only "
+        "where it adds 2 points or more. The campaign ends when none does, and workers are taken to be alike: how "
+        "good each is is not learnt. Leave it empty to spend the whole budget.",
     )  # fmt: skip
-    known_workers: Annotated[
-        bool,
-        Offer("--known-workers/--new-workers", form="terms",
-              label="Begin with what your earlier campaigns with these labels taught about the workers"),
-    ] = Field(
-        False,
-        description="Whether the campaign begins with what ended campaigns of the same owner with the same labels "
-        "taught about a worker (policy crowd, a choice of labels), as far as their labels here agree with it.",
+    most_labels: int = setting(MOST_LABELS, "Most labels that one task may get.", "N", ge=1, le=MOST_LABELS)
+    most_in_flight: int = setting(
+        MOST_IN_FLIGHT, "Most workers who may hold one task at once.", ge=1, le=MOST_IN_FLIGHT,
     )  # fmt: skip
-    pay_per_label: Annotated[
-        float, Offer("P", changeable=True, form="terms", label="Pay per label", note="for the list of payments")
-    ] = Field(
-        0.0, ge=0, le=LARGEST, examples=[0.05],
-        description="What a worker is paid for a label, in a currency of your choice: for payments and cost.",
+    rho: float = setting(0.25, "Labels expected in flight at once, before the rates are learnt.", gt=0)
+    seed: int = setting(0, "Seed of the random draws.", ge=0, le=LARGEST)
+    gold_in_budget: bool = setting(
+        False, "Whether labels of control questions are paid from the budget.", "--gold-in-budget",
     )  # fmt: skip
-    platform_fee: Annotated[
-        float,
-        Offer("F", changeable=True, form="terms", label="Platform’s fee", note="share on top of the pay, e.g. 0.33"),
-    ] = Field(
-        0.0, ge=0, le=10, examples=[0.33],
-        description="What the platform takes on top of the pay, as a share of it: for the campaign's cost.",
+    qualification: int | None = setting(
+        None, "Control questions that everybody answers before their first task. Who gives too few right answers is "
+        "blocked until you restore them.", "N", ge=1, le=50, examples=[5], form="terms", label="Qualification",
+        note="control questions to begin with, empty for none",
     )  # fmt: skip
-    currency: Annotated[
-        str, Offer("CODE", changeable=True, form="terms", label="Currency", note="of the pay, e.g. EUR")
-    ] = Field(
-        "", max_length=8, pattern=CODE, examples=["EUR"],
-        description="Currency of the pay: for the campaign's cost. A budget in money brings its own.",
+    pass_mark: float = setting(
+        0.8, "Share of right answers that the qualification asks for.", "P", gt=0, le=1, examples=[0.8], form="terms",
+        label="Pass mark", note="share of them to answer right, e.g. 0.8",
     )  # fmt: skip
-    most_labels_per_worker: Annotated[
-        int | None,
-        Offer("N", changeable=True, form="terms", label="Most labels per worker", note="empty for no limit"),
-    ] = Field(
-        None, ge=1, le=LARGEST, examples=[200],
-        description="Most labels that one worker may give. Left out, there is no limit.",
+    attempts: int = setting(
+        1, "Attempts at the qualification, each with other questions.", "N", ge=1, le=10, examples=[2], form="terms",
+        label="Attempts", note="each with other questions, as long as there are any",
     )  # fmt: skip
-    at_most_wrong: Annotated[
-        float | None,
-        Offer("EPS", changeable=True, form="terms", label="Largest share of wrong labels",
-              note="for a guarantee by an expert, empty for none"),
-    ] = Field(
-        None, gt=0, lt=1, examples=[0.05],
-        description="Largest share of wrong labels that an expert's answers are to guarantee.",
+    turn_away: bool = setting(
+        True, "Whether workers whose answers are noise, or whose next label is worth less than its price, are told "
+        "that there is nothing for them at present (policy crowd only): nobody before their first ten labels, and "
+        "only noise before half of an equal share of the budget.", "--turn-away/--serve-all", changeable=True,
+        form="terms", label="Give no more work to people whose answers are noise or whose label is not worth its price",
+        hint="They are thanked and told that there is nothing for them at present, nobody before their first ten "
+        "labels. Untick it for volunteers and colleagues, who should always get something.",
     )  # fmt: skip
-    sure: Annotated[
-        float, Offer("P", changeable=True, form="terms", label="How sure", note="chance that the guarantee holds")
-    ] = Field(0.95, gt=0, lt=1, examples=[0.95], description="Chance that the guarantee holds.")
-    expert_cost: Annotated[
-        float | None,
-        Offer("C", changeable=True, form="terms", label="Price of an expert's answer",
-              note="in labels, empty if unknown"),
-    ] = Field(
-        None, gt=0, le=LARGEST, examples=[10],
-        description="Price of an expert's answer, in labels: the campaign says whether more labels or the expert is "
-        "cheaper next.",
+    known_workers: bool = setting(
+        False, "Whether the campaign begins with what ended campaigns of the same owner with the same labels taught "
+        "about a worker (policy crowd, a choice of labels), as far as their labels here agree with it.",
+        "--known-workers/--new-workers", form="terms",
+        label="Begin with what your earlier campaigns with these labels taught about the workers",
     )  # fmt: skip
-    stop_at: Annotated[
-        float | None,
-        Offer("P", changeable=True, form="terms", label="Stop at an expected accuracy",
-              note="an estimate, empty for the whole budget"),
-    ] = Field(
-        None, gt=0, lt=1, examples=[0.95],
-        description="Pause the campaign when the expected accuracy reaches this: the audited one where there is an "
-        "audit, else the workers' agreement, which is usually too high. It guarantees nothing.",
+    pay_per_label: float = setting(
+        0.0, "What a worker is paid for a label, in a currency of your choice: for payments and cost.", "P", ge=0,
+        le=LARGEST, examples=[0.05], changeable=True, form="terms", label="Pay per label",
+        note="for the list of payments",
     )  # fmt: skip
-    completion_code: Annotated[
-        str,
-        Offer("CODE", changeable=True, form="terms", label="Completion code", note="of the platform, empty for none"),
-    ] = Field(
-        "", max_length=64, pattern=CODE, examples=["C1A2B3C4"],
-        description="Code that workers get when they have finished, to show a platform such as Prolific that they "
-        "have.",
+    platform_fee: float = setting(
+        0.0, "What the platform takes on top of the pay, as a share of it: for the campaign's cost.", "F", ge=0, le=10,
+        examples=[0.33], changeable=True, form="terms", label="Platform’s fee",
+        note="share on top of the pay, e.g. 0.33",
+    )  # fmt: skip
+    currency: str = setting(
+        "", "Currency of the pay: for the campaign's cost. A budget in money brings its own.", "CODE", max_length=8,
+        pattern=CODE, examples=["EUR"], changeable=True, form="terms", label="Currency", note="of the pay, e.g. EUR",
+    )  # fmt: skip
+    most_labels_per_worker: int | None = setting(
+        None, "Most labels that one worker may give. Left out, there is no limit.", "N", ge=1, le=LARGEST,
+        examples=[200], changeable=True, form="terms", label="Most labels per worker", note="empty for no limit",
+    )  # fmt: skip
+    at_most_wrong: float | None = setting(
+        None, "Largest share of wrong labels that an expert's answers are to guarantee.", "EPS", gt=0, lt=1,
+        examples=[0.05], changeable=True, form="terms", label="Largest share of wrong labels",
+        note="for a guarantee by an expert, empty for none",
+    )  # fmt: skip
+    sure: float = setting(
+        0.95, "Chance that the guarantee holds.", "P", gt=0, lt=1, examples=[0.95], changeable=True, form="terms",
+        label="How sure", note="chance that the guarantee holds",
+    )  # fmt: skip
+    expert_cost: float | None = setting(
+        None,
+        "Price of an expert's answer, in labels: the campaign says whether more labels or the expert is cheaper next.",
+        "C", gt=0, le=LARGEST, examples=[10], changeable=True, form="terms", label="Price of an expert's answer",
+        note="in labels, empty if unknown",
+    )  # fmt: skip
+    stop_at: float | None = setting(
+        None, "Pause the campaign when the expected accuracy reaches this: the audited one where there is an audit, "
+        "else the workers' agreement, which is usually too high. It guarantees nothing.", "P", gt=0, lt=1,
+        examples=[0.95], changeable=True, form="terms", label="Stop at an expected accuracy",
+        note="an estimate, empty for the whole budget",
+    )  # fmt: skip
+    completion_code: str = setting(
+        "", "Code that workers get when they have finished, to show a platform such as Prolific that they have.",
+        "CODE", max_length=64, pattern=CODE, examples=["C1A2B3C4"], changeable=True, form="terms",
+        label="Completion code", note="of the platform, empty for none",
     )  # fmt: skip
 
     @field_validator("*", mode="before")
@@ -595,37 +541,24 @@ def _example(name: str) -> str:
     return f"Give e.g. {json.dumps(examples[0])}." if examples else ""
 
 
+#: What pydantic says, in the words of somebody who gives settings.
+_WORDS: Final = {
+    "a valid boolean": "true or false", "a valid integer": "a whole number", "a valid number": "a number",
+    "a valid string": "a text", "a valid tuple": "a list of names", " after validation": "",
+    f"match pattern {CODE!r}": "have no other characters than letters, digits, - and _",
+}  # fmt: skip
+
+
 def _refusal(error: Mapping[str, Any]) -> InputError:
     """What pydantic refused, in a sentence that says what is allowed."""
-    name, value, what = str(error["loc"][0]), error["input"], str(error["type"])
+    name, what, message = str(error["loc"][0]), str(error["type"]), str(error["msg"])
     if what == "extra_forbidden":
         return InputError(f"unknown setting {name[:60]!r}.", f"Known settings: {', '.join(sorted(names()))}.")
     if what == "missing":
         help = str(declared(name).description)
         return InputError(f"the campaign has no {spoken(name)}.", f"Give the {help[:1].lower()}{help[1:]}")
-    limits, said = bounds(name), spoken(name)
-    low, high = limits.get("ge", limits.get("gt")), limits.get("le", limits.get("lt"))
-    if kind(name) is bool:
-        return InputError(f"{name} {str(value)[:40]!r} is not true or false.", "Give true or false.")
-    if kind(name) is int and what == "int_type":
-        return ProblemError(f"{said} is {value!r}, which is not a whole number.", _example(name))
-    if kind(name) is int:
-        shown = value if abs(value) <= LARGEST else "too large a number"
-        return ProblemError(f"{said} is {shown}: give a whole number from {low} to {high:,}.", _example(name))
-    if kind(name) is float:
-        least = f"at least {low:g}" if "ge" in limits else f"more than {low:g}"
-        most = "" if high is None else f" and {'at most' if 'le' in limits else 'less than'} {high:,}"
-        return ProblemError(f"{said} {value!r} is not a number of {least}{most}.", _example(name))
-    if what == "literal_error":
-        return InputError(f"{said} {str(value)[:40]!r} is not one of {error['ctx']['expected']}.", _example(name))
-    if what == "string_pattern_mismatch":
-        return InputError(f"{said} {value!r} has other characters than letters, digits, - and _.", _example(name))
-    if kind(name) is str or len(error["loc"]) > 1:
-        who, longest = (
-            (said, limits.get("max_length", LONGEST_LABEL)) if kind(name) is str else (f"{said}: a name", LONGEST_LABEL)
-        )
-        return InputError(f"{who} is not a text of at most {longest} characters.", "Give a shorter text.")
-    if what == "tuple_type":
-        return InputError(f"{said} are not a list of names.", _example(name))
-    most = limits["max_length"]
-    return InputError(f"{len(value)} {said} were given: give {limits.get('min_length', 1)} to {most}.", _example(name))
+    for theirs, ours in _WORDS.items():
+        message = message.replace(theirs, ours)
+    given = "" if what == "string_type" else f" {reprlib.repr(error['input'])}"
+    refused = ProblemError if kind(name) in (int, float) else InputError
+    return refused(f"{spoken(name)}{given} {message.partition(' ')[2]}.", _example(name))

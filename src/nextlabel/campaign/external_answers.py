@@ -23,7 +23,7 @@ from typing import Final
 
 from nextlabel.campaign.commands import Commands, checked_worker
 from nextlabel.campaign.replies import Receipt
-from nextlabel.campaign.rows import LeaseRow, lease_id
+from nextlabel.campaign.rows import lease_id
 from nextlabel.campaign.transitions import LEASED, after
 from nextlabel.errors import NotFoundError
 
@@ -46,7 +46,7 @@ def follow_answer(campaign: Commands, key: str, worker: str, answer: object | Sk
     worker = checked_worker(worker)
     state, row = campaign.state, campaign.state.row
     wanted = None if answer is None or isinstance(answer, Skipped) else row.config.answer_type.number_of(answer)
-    task = state.source.tasks_by_key([key]).get(key)
+    task = state.tasks_by_key([key]).get(key)
     if task is None:
         raise NotFoundError(f"there is no task {key[:60]!r} in campaign {row.id!r}.", "Add the task first.")
     campaign.expire()
@@ -54,7 +54,11 @@ def follow_answer(campaign: Commands, key: str, worker: str, answer: object | Sk
     if lease is None:
         if answer is None:
             return None
-        lease = _assign_to_self(campaign, task.number, worker)
+        if row.config.knows_workers and campaign.crowd().crowd.tasks <= task.number:
+            campaign.refit(wait=True)  # the label that follows is learnt at once, and the task must be known
+        id = lease_id(row.id, row.given)
+        campaign.record("self_assigned", {"lease": id, "task": task.number, "worker": worker})
+        lease = state.get_lease(id)
     if lease.dropped:
         return None
     if lease.label is not None and lease.label != wanted:
@@ -67,13 +71,3 @@ def follow_answer(campaign: Commands, key: str, worker: str, answer: object | Sk
         return campaign.release(lease.id, worker)
     campaign.closing_reason()
     return campaign.receipt(lease.id)
-
-
-def _assign_to_self(campaign: Commands, task: int, worker: str) -> LeaseRow:
-    """A lease for a task that nobody gave the worker."""
-    row = campaign.state.row
-    if row.config.knows_workers and campaign.crowd().crowd.tasks <= task:
-        campaign.refit(wait=True)  # the label that follows is learnt at once, and the task must be known
-    id = lease_id(row.id, row.given)
-    campaign.record("self_assigned", {"lease": id, "task": task, "worker": worker})
-    return campaign.state.get_lease(id)

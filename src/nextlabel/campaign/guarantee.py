@@ -8,7 +8,7 @@ place, whatever happens to labels; that event voids the certificate.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -111,7 +111,7 @@ class LiveGuarantee:
 def live_guarantee(campaign: Commands) -> LiveGuarantee:
     """The guarantee of a campaign whose labels are frozen."""
     state = campaign.state
-    first = state.row.rules.guarantee
+    first = state.row.guarantee
     if not first:
         raise ConflictError("the labels are not frozen.", _FREEZE)
     return LiveGuarantee.since(first, state.log)
@@ -129,7 +129,7 @@ def freeze(
     config = row.config
     if config.at_most_wrong is None:
         raise InputError("nothing says how many labels may be wrong.", "Set at_most_wrong first, e.g. to 0.05.")
-    if row.rules.guarantee:
+    if row.guarantee:
         raise ConflictError("the labels are frozen already.", "Go on with the expert's answers, or reopen.")
     if not row.tasks or len(keys) != row.tasks or row.tasks > MOST_ITEMS:
         raise ConflictError(
@@ -137,14 +137,13 @@ def freeze(
             "Add tasks first, or try again when all are there.",
         )
     beliefs, gold = campaign.beliefs(), campaign.state.pool.tasks.gold[: row.tasks].copy()
-    audited = {task: answer for task, answer in row.rules.audited.items() if gold[task] < 0}
+    audited = {task: answer for task, answer in row.audited.items() if gold[task] < 0}
     gold[list(audited)] = list(audited.values())
     labels = np.where(gold >= 0, gold, config.answer_type.best(beliefs)).astype(int).tolist()
     sure = np.where(gold >= 0, 1.0, config.answer_type.certainty(beliefs)).tolist()
     probability = [round(p, DIGITS) for p in sure]
-    known = [
-        [task, int(gold[task]), _how_known(campaign, task, audited)] for task in np.flatnonzero(gold >= 0).tolist()
-    ]
+    sources = dict.fromkeys(row.adjudicated, "adjudicated") | dict.fromkeys(audited, "audited")
+    known = [[task, int(gold[task]), sources.get(task, "control")] for task in np.flatnonzero(gold >= 0).tolist()]
     table = ResultTable(
         tuple(keys), tuple(map(config.answer_type.name_of, labels)), np.array(probability), np.asarray(gold >= 0)
     )
@@ -239,10 +238,6 @@ def _next(promise: Guarantee, place: Mapping[str, int], removed: int) -> dict[st
         "certified": promise.certified,
         "sentence": promise.sentences()[0],
     }
-
-
-def _how_known(campaign: Commands, task: int, audited: Container[int]) -> ResultSource:
-    return "audited" if task in audited else "adjudicated" if campaign.state.is_adjudicated(task) else "control"
 
 
 def _given(campaign: Commands) -> list[list[int]]:

@@ -164,13 +164,13 @@ def add_tasks(campaign: Commands, tasks: Iterable[NewTask], batch: str | None = 
     if state.source.importing():
         raise being_imported(row.id)
     campaign.settle()
-    with Intake(state.classes, row.tasks, state.source.tasks_by_key, batch is not None) as intake:
+    with Intake(state.classes, row.tasks, state.tasks_by_key, batch is not None) as intake:
         recorded = True
         for chunk in chunks(tasks):
             new = intake.number(chunk)
             recorded = bool(new.tasks)
             if recorded:
-                ranked = will_rank(row.config, row.rules.ranked, len(intake.classes))
+                ranked = will_rank(row.config, row.ranked, len(intake.classes))
                 record_tasks(campaign, new.tasks, publication(new.priors, ranked, batch, intake.digest))
         if batch is not None and not recorded:
             record_batch(campaign, batch, str(intake.digest))
@@ -223,7 +223,7 @@ def chunks(tasks: Iterable[NewTask], most: int | None = None) -> Iterator[list[N
 def record_tasks(campaign: Commands, tasks: list[list[Any]], published: dict[str, Any] | None) -> None:
     """Write tasks [key, payload, class, gold if known] to the log, ``published`` at once or hidden with others."""
     row = campaign.state.row
-    first = row.tasks + row.rules.hidden
+    first = row.tasks + row.hidden
     numbers = range(first, first + len(tasks))
     places = [chance(row.config.seed, PLACES, number) for number in numbers]
     gold = [[number, task[3]] for number, task in zip(numbers, tasks, strict=True) if len(task) > 3]
@@ -240,7 +240,7 @@ def publish_tasks(campaign: Commands, published: dict[str, Any]) -> None:
     """All tasks of an import are in the log: from now on they are there."""
     campaign.settle()
     row = campaign.state.row
-    campaign.record("tasks_published", {"first": row.tasks, "tasks": row.rules.hidden, **published})
+    campaign.record("tasks_published", {"first": row.tasks, "tasks": row.hidden, **published})
     campaign.reopen()
 
 

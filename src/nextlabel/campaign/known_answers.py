@@ -13,7 +13,7 @@ that the requester has set: it is final and teaches who is good, workers get the
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final
 
@@ -36,10 +36,7 @@ def set_gold(campaign: Commands, answers: Mapping[str, object]) -> int:
         raise InputError(f"{len(answers):,} answers are too many at once.", f"Give at most {AT_ONCE:,}.")
     known = _by_task(campaign, answers)
     _refuse_drawn(campaign, known)
-    missing = next((key for key, (task, _) in known.items() if task is None), None)
-    if missing is not None:
-        raise NotFoundError(f"the campaign has no task {missing[:60]!r}.", _HINT)
-    new = [[task.number, gold] for task, gold in known.values() if task is not None and task.gold != gold]
+    new = [[task.number, gold] for task, gold in known.values() if task.gold != gold]
     record_gold(campaign, new)
     return len(new)
 
@@ -57,8 +54,6 @@ def adjudicate(campaign: Commands, answers: Mapping[str, object]) -> int:
     new, known = [], _by_task(campaign, answers)
     _refuse_drawn(campaign, known)
     for key, (task, answer) in known.items():
-        if task is None or task.number >= campaign.state.row.tasks:
-            raise NotFoundError(f"the campaign has no task {key[:60]!r}.", _HINT)
         adjudicated = campaign.state.is_adjudicated(task.number)
         if task.gold is not None and not adjudicated:
             raise ConflictError(
@@ -67,7 +62,7 @@ def adjudicate(campaign: Commands, answers: Mapping[str, object]) -> int:
         if not adjudicated or task.gold != answer:
             new.append([task.number, answer])
     added = sum(not campaign.state.is_adjudicated(task) for task, _ in new)
-    if len(campaign.state.row.rules.adjudicated) + added > MOST_ADJUDICATED:
+    if len(campaign.state.row.adjudicated) + added > MOST_ADJUDICATED:
         raise InputError(
             f"a campaign has at most {MOST_ADJUDICATED:,} adjudicated items.", "Give more answers as control questions."
         )
@@ -81,21 +76,17 @@ def adjudicate(campaign: Commands, answers: Mapping[str, object]) -> int:
 def undo_adjudication(campaign: Commands, keys: Sequence[str]) -> int:
     """The labels decide about these tasks again, all or none; returns how many there are."""
     campaign.settle()
-    tasks, numbers = campaign.state.source.tasks_by_key(list(keys)), list[int]()
-    for key in keys:
-        task = tasks.get(key)
-        if task is None:
-            raise NotFoundError(f"the campaign has no task {key[:60]!r}.", "Give the id of a task.")
+    tasks = _tasks(campaign, keys)
+    for key, task in tasks.items():
         if not campaign.state.is_adjudicated(task.number):
             raise ConflictError(f"nobody has set the answer of task {key[:60]!r}.", "Give one whose answer was set.")
-        numbers.append(task.number)
-    if numbers:
-        campaign.record("adjudication_undone", {"tasks": sorted(set(numbers))})
+    if tasks:
+        campaign.record("adjudication_undone", {"tasks": sorted(task.number for task in tasks.values())})
         if campaign.state.row.closed_reason == "finished":
             campaign.reopen()
         campaign.closing_reason()
         campaign.learn_if_over()
-    return len(set(numbers))
+    return len(tasks)
 
 
 def draw_audit(campaign: Commands, items: Any, seed: Any = 0) -> int:
@@ -106,10 +97,10 @@ def draw_audit(campaign: Commands, items: Any, seed: Any = 0) -> int:
         raise ConflictError("an audit judges one answer, and items have several here.", "Give some as known answers.")
     campaign.settle()
     row = campaign.state.row
-    drawn = dict(row.rules.audit)
+    drawn = dict(row.audit)
     if len(drawn) + many > MOST_AUDITED:
         raise InputError(f"an audit has at most {MOST_AUDITED:,} items.", "Draw fewer.")
-    smallest = np.random.default_rng([row.config.seed, row.rules.audit_seed if drawn else number]).random(row.tasks)
+    smallest = np.random.default_rng([row.config.seed, row.audit_seed if drawn else number]).random(row.tasks)
     free = (task for task in np.argsort(smallest).tolist() if task not in drawn)
     tasks = list(islice((task for task in free if not campaign.state.is_control(task)), many + 1))
     if many > len(tasks):
@@ -127,9 +118,9 @@ def draw_audit(campaign: Commands, items: Any, seed: Any = 0) -> int:
 
 def answer_audit(campaign: Commands, answers: Mapping[str, object]) -> int:
     """What the expert found, by the ids of drawn tasks, all or none; returns how many are new or corrected."""
-    drawn, new = dict(campaign.state.row.rules.audit), []
+    drawn, new = dict(campaign.state.row.audit), []
     for key, (task, answer) in _by_task(campaign, answers).items():
-        if task is None or task.number not in drawn:
+        if task.number not in drawn:
             raise NotFoundError(
                 f"task {key[:60]!r} was not drawn for the audit.",
                 "Answer items that were drawn: an audit of chosen ones says nothing of the others.",
@@ -144,14 +135,14 @@ def answer_audit(campaign: Commands, answers: Mapping[str, object]) -> int:
 
 def check_drawn(row: CampaignRow) -> None:
     """Refuse to go on without items."""
-    if not row.rules.audit:
+    if not row.audit:
         raise ConflictError("no items have been drawn for an audit.", "Draw some first.")
 
 
-def _refuse_drawn(campaign: Commands, answers: Mapping[str, tuple[TaskRow | None, int]]) -> None:
+def _refuse_drawn(campaign: Commands, answers: Mapping[str, tuple[TaskRow, int]]) -> None:
     """Refuse items of an audit."""
-    drawn = dict(campaign.state.row.rules.audit)
-    found = next((key for key, (task, _) in answers.items() if task is not None and task.number in drawn), None)
+    drawn = dict(campaign.state.row.audit)
+    found = next((key for key, (task, _) in answers.items() if task.number in drawn), None)
     if found is not None:
         raise ConflictError(
             f"task {found[:60]!r} was drawn for the audit, which would no longer be a random sample without it.",
@@ -159,11 +150,20 @@ def _refuse_drawn(campaign: Commands, answers: Mapping[str, tuple[TaskRow | None
         )
 
 
-def _by_task(campaign: Commands, answers: Mapping[str, object]) -> dict[str, tuple[TaskRow | None, int]]:
-    """Answers by the ids of tasks, each with its task, if there is one."""
+def _tasks(campaign: Commands, keys: Iterable[str]) -> dict[str, TaskRow]:
+    """Tasks by their ids, or a NotFoundError."""
+    tasks = campaign.state.tasks_by_key(list(keys))
+    missing = next((key for key in keys if key not in tasks), None)
+    if missing is not None:
+        raise NotFoundError(f"the campaign has no task {missing[:60]!r}.", _HINT)
+    return tasks
+
+
+def _by_task(campaign: Commands, answers: Mapping[str, object]) -> dict[str, tuple[TaskRow, int]]:
+    """Answers by the ids of tasks, each with its task."""
     campaign.settle()
     if not answers:
         raise InputError("no answers are given.", _HINT)
     numbers = {key: campaign.state.row.config.answer_type.number_of(answer) for key, answer in answers.items()}
-    tasks = campaign.state.source.tasks_by_key(list(numbers))
-    return {key: (tasks.get(key), answer) for key, answer in numbers.items()}
+    tasks = _tasks(campaign, numbers)
+    return {key: (tasks[key], answer) for key, answer in numbers.items()}

@@ -120,7 +120,7 @@ def supply_of(state: CampaignState) -> Supply:
     """Who can still label, and how much: items they never had, quotas, blocks. Cost: O(leases)."""
     row, pool, n = state.row, state.pool, state.pool.published
     tasks, entries = pool.tasks, pool.entries
-    room = np.where(tasks.gold[:n] < 0, tasks.most_labels[:n] - tasks.labels[:n] - tasks.w[:n], 0).astype(np.int64)
+    room = np.where(tasks.gold[:n] < 0, pool.most_labels - tasks.labels[:n] - tasks.w[:n], 0).astype(np.int64)
     is_open, able = room > 0, _able(state)
     task, worker = entries.task[: entries.size], entries.worker[: entries.size]
     there = task < n

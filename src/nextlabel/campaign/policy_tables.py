@@ -24,7 +24,6 @@ from nextlabel.campaign.rows import CampaignRow
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.kernels.choice import (
     BY_LEVELS,
-    BY_TABLE,
     PolicyArrays,
     StateScores,
     choose_group,
@@ -98,8 +97,6 @@ class PolicyTables:
     nodes: int
     members: Ints
     lock: Lock = field(default_factory=Lock)  # ``members`` is scratch space
-    #: Scores that were looked up, at one row of the table.
-    scores_at: tuple[int, dict[Group, float]] = field(default_factory=lambda: (-1, {}))
 
     @classmethod
     def of(
@@ -149,15 +146,12 @@ class PolicyTables:
         """The group for lease ``number``, with ``n`` labels left and ``ell`` handed out before."""
         excluded = set(barred)
         # A task may hold more than ``flight`` after an answer was taken back: no room there.
-        some = [(g, count) for g, count in groups.items() if count > 0 and g[2] < self.flight and g not in excluded]
-        if not some:
+        mine = {self._state(g): g for g in groups if g[2] < self.flight and g not in excluded}
+        if not mine:
             return NO_ROOM
-        if self.tables.mode == BY_TABLE:
-            return self._by_table(some, n, seed, number)
-        mine = {self._state(g): g for g, _ in some}
         # The price that clears is that of all tasks, also of those that the worker may not have.
-        seen = groups.items() if self.tables.mode == BY_LEVELS else some
-        everyone = {self._state(g): count for g, count in seen if count > 0 and g[2] <= self.flight}
+        seen = groups if self.tables.mode == BY_LEVELS else mine.values()
+        everyone = {self._state(g): groups[g] for g in seen if g[2] <= self.flight}
         active, states = (np.array([*sorted(part), len(part)], dtype=np.int64) for part in (mine, everyone))
         u, share = chance(seed, TIES, number), float(n) if self.tables.mode == BY_LEVELS else 0.0
         with self.lock:
@@ -172,47 +166,10 @@ class PolicyTables:
             return NO_ROOM if chosen == -1 else BELOW_PRICE
         return mine[chosen]
 
-    def _by_table(
-        self, some: Sequence[tuple[Group, int]], n: int, seed: int, number: int
-    ) -> Group | Literal["no room", "below price"]:
-        """What ``kernels.choice`` would say of scores that stand in a table: a call of it takes longer than this."""
-        row = min(n, len(self.tables.rows)) - 1
-        if self.scores_at[0] != row:
-            self.scores_at = (row, {})
-        known = self.scores_at[1]
-        found: list[tuple[float, Group, int]] = []
-        best = -math.inf
-        for group, count in some:
-            score = known.get(group)
-            if score is None:
-                score = known[group] = self._score(group, row)
-            if score > best:
-                best = score
-            found.append((score, group, count))
-        if best == -math.inf:
-            return NO_ROOM
-        if best < self.least:
-            return BELOW_PRICE
-        floor = best - self.tables.tied
-        tied = sorted((self._state(group), count, group) for score, group, count in found if score >= floor)
-        if len(tied) > 1 and self.tables.random_ties:
-            draw = chance(seed, TIES, number) * sum(count for _, count, _ in tied)
-            for _, count, group in tied:
-                draw -= count
-                if draw < 0.0:
-                    return group
-            return tied[-1][2]
-        return tied[0][2]
-
     def _state(self, group: Group) -> int:
         """The number of a group's state."""
         class_id, node, w = group
         return w * self.nodes + int(self.start[class_id]) + node
-
-    def _score(self, group: Group, row: int) -> float:
-        state = self._state(group)
-        column = self.by_state.column[state]
-        return float(self.by_state.score[state] if column < 0 else self.tables.rows[row, column, 0])
 
 
 class TableSource(Protocol):
@@ -220,19 +177,15 @@ class TableSource(Protocol):
 
     def crowd_ready(self, row: CampaignRow) -> None:
         """Return if a model of the campaign's crowd may be made here and now, else a TablesPendingError."""
-        ...
 
     def refit_later(self, id: str) -> Future[None] | None:
         """A refit of the campaign's crowd that goes on in the background; None if it is to be made here and now."""
-        ...
 
     def ready(self, config: CampaignSettings, classes: Sequence[Prior], load: TableLoad | float) -> PolicyTables:
         """The tables for a load (rho alone for most policies), or the nearest that there are while those are made."""
-        ...
 
     def has(self, config: CampaignSettings, classes: Sequence[Prior], load: TableLoad | float) -> bool:
         """Whether the tables are there; if not, they are made in the background."""
-        ...
 
 
 def table_problem(config: CampaignSettings, classes: Sequence[Prior], load: TableLoad | float) -> Problem:

@@ -72,7 +72,7 @@ def check_policy(row: CampaignRow) -> None:
 def drop_predictions(campaign: Commands, worker: str, reason: str) -> int:
     """Leave a model's labels out of the results, all of them; returns how many."""
     row = campaign.state.row
-    if not worker.startswith(PREFIX) or worker in row.rules.dropped_models:
+    if not worker.startswith(PREFIX) or worker in row.dropped_models:
         return 0
     tally = known_worker(campaign, worker)
     labels = tally.labels - tally.bought
@@ -83,7 +83,7 @@ def drop_predictions(campaign: Commands, worker: str, reason: str) -> int:
 
 def restore_predictions(campaign: Commands, worker: str) -> int:
     """Take a model's labels in again; returns how many."""
-    if worker not in campaign.state.row.rules.dropped_models:
+    if worker not in campaign.state.row.dropped_models:
         return 0
     labels = known_worker(campaign, worker).dropped
     campaign.record("predictions_restored", {"worker": worker, "labels": labels})
@@ -116,7 +116,7 @@ def record_predictions(
     campaign: Commands, worker: str, tasks: Sequence[int], labels: Sequence[int], cost: float, charged: int
 ) -> None:
     """Write predictions of one worker that have been checked."""
-    if worker in campaign.state.row.rules.dropped_models:
+    if worker in campaign.state.row.dropped_models:
         raise ConflictError(
             f"the labels of {worker} were dropped.", "Restore them first, or give the model a new name."
         )

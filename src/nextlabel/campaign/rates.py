@@ -15,7 +15,7 @@ Each new observation takes 1/rate_memory off the weight of the old ones, so that
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
@@ -24,7 +24,7 @@ from nextlabel.model.problem import PiecewiseRate
 if TYPE_CHECKING:
     from nextlabel.campaign.rows import CampaignRow
 
-#: Observations that new campaigns remember (``Rules.rate_memory``), and how many must be there before rates are used.
+#: Observations that new campaigns remember (``CampaignRow.rate_memory``), and how many rates must rest on.
 RATE_MEMORY, ENOUGH = 500, 20
 
 #: A lease lasts so many mean completion times: e^-6 = 0.25% of exponential times are longer. Before that is known:
@@ -67,9 +67,9 @@ NOTHING_SEEN: Final[Hours] = (0.0,) * (2 * COUNT)
 
 def observe_arrival(row: CampaignRow, at: float) -> None:
     """A worker got a lease."""
-    row.rules = replace(row.rules, hours=with_arrival(row.rules.hours, row.last_arrival, at))
+    row.hours = with_arrival(row.hours, row.last_arrival, at)
     if row.last_arrival is not None:
-        fade = 1.0 - 1.0 / row.rules.rate_memory
+        fade = 1.0 - 1.0 / row.rate_memory
         row.arrivals = row.arrivals * fade + 1.0
         row.arrival_s = row.arrival_s * fade + max(at - row.last_arrival, 0.0)
     row.last_arrival = at
@@ -78,12 +78,12 @@ def observe_arrival(row: CampaignRow, at: float) -> None:
 def observe_turned_away(row: CampaignRow, at: float) -> None:
     """A worker came and got none; the time between leases goes on."""
     row.arrivals += 1.0
-    row.rules = replace(row.rules, hours=with_turned_away(row.rules.hours, at))
+    row.hours = with_turned_away(row.hours, at)
 
 
 def observe_end(row: CampaignRow, seconds: float, completed: bool) -> None:
     """A lease ended after ``seconds``, with a label or without."""
-    fade = 1.0 - 1.0 / row.rules.rate_memory
+    fade = 1.0 - 1.0 / row.rate_memory
     row.completions = row.completions * fade + (1.0 if completed else 0.0)
     row.work_s = row.work_s * fade + max(seconds, 0.0)
 
@@ -100,8 +100,8 @@ def completion_rate(row: CampaignRow) -> float | None:
 
 def lease_seconds(row: CampaignRow) -> float:
     """How long the next lease lasts."""
-    if row.lease_seconds is not None:
-        return row.lease_seconds
+    if row.config.lease_seconds is not None:
+        return row.config.lease_seconds
     mu = completion_rate(row)
     return FIRST_LEASE_S if mu is None else min(max(LEASE_MEANS / mu, SHORTEST_LEASE_S), LONGEST_LEASE_S)
 
@@ -144,7 +144,7 @@ def expected_arrivals(row: CampaignRow, now: float) -> float | None:
 
 def hourly_rates(row: CampaignRow) -> tuple[float, ...] | None:
     """Workers per second in each hour of the day; None before enough is known."""
-    hours = row.rules.hours
+    hours = row.hours
     return None if workers_seen(hours) < ENOUGH else rates_by_hour(hours)
 
 
@@ -181,6 +181,15 @@ def hour_of(at: float) -> int:
     return int(at // HOUR) % COUNT
 
 
+def by_hour(begin: float, end: float) -> Iterator[tuple[float, float, int]]:
+    """The parts of a time by the hour: begin, end and the hour of the day of each."""
+    while begin < end:
+        until = min((begin // HOUR + 1.0) * HOUR, end)
+        until = until if until > begin else end  # the hour's end is too near to tell apart
+        yield begin, until, hour_of(begin)
+        begin = until
+
+
 def with_arrival(hours: Hours, since: float | None, at: float) -> Hours:
     """After a worker who came ``at``, the one before having come ``since``."""
     if since is None or at <= since:
@@ -190,16 +199,11 @@ def with_arrival(hours: Hours, since: float | None, at: float) -> Hours:
         seconds = COUNT + h
         came, waited = round(hours[h] + 1.0, DIGITS), round(hours[seconds] + at - since, DIGITS)
         return (*hours[:h], came, *hours[h + 1 : seconds], waited, *hours[seconds + 1 :])
-    seen, begin = list(hours), max(since, at - LONGEST_DAYS * COUNT * HOUR)
-    while begin < at:
-        end = min((begin // HOUR + 1.0) * HOUR, at)
-        if end <= begin:  # the hour's end is too near to tell apart
-            end = at
-        passed = COUNT + hour_of(begin)
-        seen[passed] = round(seen[passed] + end - begin, DIGITS)
+    seen = list(hours)
+    for begin, end, passed in by_hour(max(since, at - LONGEST_DAYS * COUNT * HOUR), at):
+        seen[COUNT + passed] = round(seen[COUNT + passed] + end - begin, DIGITS)
         if end % HOUR == 0.0:
             _fade(seen, hour_of(end))
-        begin = end
     seen[h] = round(seen[h] + 1.0, DIGITS)
     return tuple(seen)
 
@@ -242,34 +246,20 @@ def _likelihood(a: float, mean: float, seen: list[tuple[float, float]]) -> float
 
 def rate_from(rates: tuple[float, ...], now: float) -> PiecewiseRate:
     """The rates from ``now`` on, time counted from now; they come again every 24 hours."""
-    first = (now // HOUR + 1.0) * HOUR - now
-    pieces = [(0.0, rates[hour_of(now)])]
-    pieces += [(first + k * HOUR, rates[hour_of(now + first + k * HOUR)]) for k in range(COUNT)]
-    return PiecewiseRate(tuple(piece for piece in pieces if piece[0] < COUNT * HOUR), COUNT * HOUR)
+    day = by_hour(now, now + COUNT * HOUR)
+    return PiecewiseRate(tuple((begin - now, rates[h]) for begin, _, h in day), COUNT * HOUR)
 
 
 def expected_between(rates: tuple[float, ...], now: float, end: float) -> float:
     """Workers expected from ``now`` to ``end``."""
-    if end <= now:
-        return 0.0
-    days = (end - now) // (COUNT * HOUR)
-    at, total = now + days * COUNT * HOUR, days * HOUR * sum(rates)
-    while at < end:
-        until = min((at // HOUR + 1.0) * HOUR, end)
-        if until <= at:
-            break
-        total += rates[hour_of(at)] * (until - at)
-        at = until
-    return total
+    days = max((end - now) // (COUNT * HOUR), 0.0)
+    rest = by_hour(now + days * COUNT * HOUR, end)
+    return days * HOUR * sum(rates) + sum(rates[h] * (until - begin) for begin, until, h in rest)
 
 
 def expected_late(rates: tuple[float, ...], now: float, end: float, mu: float) -> float:
     """Workers expected from ``now`` to ``end`` whose labels, which take 1/mu on average, come in after ``end``."""
-    total, until = 0.0, end
-    while until > now and mu * (end - until) < LONGEST_LABEL:
-        begin = max((math.ceil(until / HOUR) - 1.0) * HOUR, now)
-        if begin >= until:
-            break
-        total += rates[hour_of(begin)] * (math.exp(-mu * (end - until)) - math.exp(-mu * (end - begin))) / mu
-        until = begin
-    return total
+    last = by_hour(max(now, end - LONGEST_LABEL / mu), end)
+    return sum(
+        rates[h] * (math.exp(-mu * (end - until)) - math.exp(-mu * (end - begin))) / mu for begin, until, h in last
+    )

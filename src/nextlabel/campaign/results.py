@@ -9,20 +9,20 @@ closed the campaign.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 
 from nextlabel.arrays import Floats, Ints
-from nextlabel.campaign.rows import CampaignRow, LeaseRow, TaskRow, is_prediction
+from nextlabel.campaign.rows import CampaignRow, LeaseRow, TaskRow
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.transitions import LeaseStatus
 from nextlabel.crowd.answers import Answer
 from nextlabel.model.prior import Prior
 from nextlabel.model.simplex import counts_of_node
-from nextlabel.prose import iso
+from nextlabel.prose import iso, iso_or_none
 
 #: Beliefs are worked out this many labels deep at a time.
 STEP = 8
@@ -69,7 +69,7 @@ def results_of(
     """
     answers = row.config.answer_type
     out: list[Result] = []
-    adjudicated, audited = set(row.rules.adjudicated), row.rules.audited
+    adjudicated, audited = set(row.adjudicated), row.audited
     if beliefs is None:
         states = np.array([(one.class_number, one.node, one.labels) for one in tasks], dtype=np.int64).reshape(-1, 3)
         found = truths(row.config, classes, *states.T)
@@ -173,20 +173,14 @@ def given_labels(
             task=keys[lease.task],
             worker=lease.worker,
             label=None if lease.label is None else answers.name_of(lease.label),
-            started=None if predicted else iso(lease.leased_at),
-            submitted=None if predicted or lease.label is None or lease.ended_at is None else iso(lease.ended_at),
+            started=None if lease.predicted else iso(lease.leased_at),
+            submitted=None if lease.predicted or lease.label is None else iso_or_none(lease.ended_at),
             state=lease.status,
             counted=bool(lease.counted),
             dropped=left_out,
             comment=lease.comment,
         )
-        for lease, predicted, left_out in _marked(leases, dropped_models)
+        for lease in leases
+        for left_out in (lease.dropped or (lease.predicted and lease.worker in dropped_models),)
         if (unanswered or lease.label is not None) and (dropped or not left_out)
     ]
-
-
-def _marked(leases: Iterable[LeaseRow], dropped_models: Collection[str]) -> Iterator[tuple[LeaseRow, bool, bool]]:
-    """Leases, each with whether it is a prediction and whether its label was dropped."""
-    for lease in leases:
-        predicted = is_prediction(lease.id)
-        yield lease, predicted, lease.dropped or (predicted and lease.worker in dropped_models)

@@ -3,18 +3,32 @@
 ======================== ==============================================================================
 field                    meaning
 ======================== ==============================================================================
+config                   the settings as they are now
+rho                      r / mu that the policy's tables are for
+paused_because           why, if the campaign paused itself
+hidden                   tasks after the last one that are in the log, but not published yet
+controls                 how many of the tasks are control questions, or adjudicated
+ranked                   tasks are chosen by a score of each, and no longer by groups of equal tasks
 spent, reserved          labels counted, and leases that are out; spent <= budget at all times
 given                    leases ever given out
 kept                     labels told, counted or not
-arrivals, arrival_s      workers who got a lease and the seconds between them, both with fading memory
+free                     labels of control questions that count outside of the budget
+arrivals, arrival_s      workers who got a lease and the seconds between them, both with fading memory of
+                         ``rate_memory`` of them; ``hours``: the same by the hour of the day (``campaign.rates``)
 completions, work_s      labels told in time and the seconds that leases were out, both with fading memory
-rho                      r / mu that the policy's tables are for
-amended                  settings that were changed since the creation, as JSON (``campaign.settings``)
-rules                    what the log says about ranking and the memory of rates
+turned_away              how often workers were, and how many different ones (``turned_away_workers``)
+predicted                labels that came from models; those of ``dropped_models`` are left out of the results
+audit                    tasks that were drawn for an audit, each with the expert's answer or ``NOT_ANSWERED``, in the
+                         order of the draw, which was made with ``audit_seed``. It is about the first ``audit_of``
+                         tasks, and with all answers about ``audit_next``, those of the last draw
+adjudicated              tasks whose answer the requester has set; like controls they have gold, and unlike them nobody
+                         gets them to be tested
+guarantee                the event that froze the labels for a guarantee, 0 if they are not frozen
+noticed                  what the requester should do something about (``campaign.notices``)
+features                 the hash of those that were given beside the tasks
 node, w                  a task's belief (``model.simplex``) and its labels in flight
 place                    where a task stands when any task of its group will do, uniform in [0, 1)
 gold                     the answer that the requester knows; the task is a control question
-controls                 how many of the tasks are
 ======================== ==============================================================================
 """
 
@@ -25,6 +39,8 @@ import re
 import secrets
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
+
+from pydantic import SkipValidation
 
 from nextlabel.campaign.notices import Notice
 from nextlabel.campaign.rates import NOTHING_SEEN, Hours
@@ -43,32 +59,48 @@ PATTERN = r"[a-z0-9][a-z0-9_]{0,47}"
 ERASED: Final = "erased:"
 #: Name of the store's setting that holds the database's part of the links' key.
 LINK_SECRET = "link_secret"
+#: In the place of a secret, for leases that nobody held: a model's predictions.
+MODEL: Final = "model"
 _SECRET, _NUMBER = re.compile(r"[0-9a-f]{12}"), re.compile(r"0|[1-9][0-9]{0,17}")
 
-#: Random texts drawn ahead.
-AT_ONCE = 512
-_drawn: list[str] = []
 
+@dataclass(slots=True)
+class CampaignRow:
+    """Settings and counters of one campaign."""
 
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """``ranked``: tasks are chosen by a score stored with each of them, and no longer by groups of equal tasks.
-
-    ``hidden``: tasks after the last one that are in the log, but not published yet. ``predicted``: labels that came
-    from models; those of ``dropped_models`` are left out of the results. ``audit``: tasks that were drawn for an audit,
-    each with the expert's answer or ``NOT_ANSWERED``, in the order of the draw, which was made with ``audit_seed``. It
-    is about the first ``audit_of`` tasks, and with all answers about ``audit_next``, those of the last draw.
-    ``adjudicated``: tasks whose answer the requester has set; like controls they have gold, and unlike them nobody gets
-    them to be tested. ``guarantee``: the event that froze the labels for a guarantee, 0 if they are not frozen.
-    ``turned_away``: how often workers were, and how many different ones (``turned_away_workers``). ``paused_because``:
-    why, if the campaign paused itself. ``hours``: workers and seconds by the hour of the day (``campaign.rates``).
-    ``noticed``: what the requester should do something about (``campaign.notices``). ``features``: the hash of those
-    that were given beside the tasks. ``free``: labels of control questions that count outside of the budget.
-    """
-
-    rate_memory: int
-    ranked: bool = False
+    id: str
+    config: SkipValidation[CampaignSettings]  # checked when it was given
+    created_at: float
+    rho: float
+    paused: bool = False
+    paused_because: str = ""
+    seq: int = 0
+    last_at: float = 0.0
+    tasks: int = 0
     hidden: int = 0
+    full: int = 0
+    controls: int = 0
+    classes: int = 0
+    ranked: bool = False
+    spent: int = 0
+    reserved: int = 0
+    given: int = 0
+    kept: int = 0
+    late: int = 0
+    expired: int = 0
+    released: int = 0
+    free: int = 0
+    closed_seq: int | None = None
+    closed_reason: Reason | None = None
+    rate_memory: int = 1
+    arrivals: float = 0.0
+    arrival_s: float = 0.0
+    completions: float = 0.0
+    work_s: float = 0.0
+    last_arrival: float | None = None
+    hours: Hours = NOTHING_SEEN
+    turned_away: int = 0
+    turned_away_workers: int = 0
     predicted: int = 0
     dropped_models: tuple[str, ...] = ()
     audit: tuple[tuple[int, int], ...] = ()
@@ -77,58 +109,8 @@ class Rules:
     audit_seed: int = 0
     adjudicated: tuple[int, ...] = ()
     guarantee: int = 0
-    turned_away: int = 0
-    turned_away_workers: int = 0
-    paused_because: str = ""
-    hours: Hours = NOTHING_SEEN
     noticed: tuple[Notice, ...] = ()
     features: str = ""
-    free: int = 0
-
-    @property
-    def audited(self) -> dict[int, int]:
-        """What the expert said of tasks that were drawn for an audit."""
-        return {task: answer for task, answer in self.audit if answer != NOT_ANSWERED}
-
-
-#: Of a campaign before its first event; ``created`` says what holds.
-NEW_RULES: Final = Rules(rate_memory=1)
-
-
-@dataclass(slots=True)
-class CampaignRow:
-    """Counters and settings of one campaign."""
-
-    id: str
-    config: CampaignSettings
-    created_at: float
-    budget: int
-    deadline: float | None
-    lease_seconds: float | None
-    rho: float
-    rules: Rules = NEW_RULES
-    paused: bool = False
-    seq: int = 0
-    last_at: float = 0.0
-    tasks: int = 0
-    full: int = 0
-    classes: int = 0
-    spent: int = 0
-    reserved: int = 0
-    given: int = 0
-    kept: int = 0
-    late: int = 0
-    expired: int = 0
-    released: int = 0
-    closed_seq: int | None = None
-    closed_reason: Reason | None = None
-    arrivals: float = 0.0
-    arrival_s: float = 0.0
-    completions: float = 0.0
-    work_s: float = 0.0
-    last_arrival: float | None = None
-    amended: str = "{}"
-    controls: int = 0
 
     @property
     def state(self) -> State:
@@ -136,9 +118,24 @@ class CampaignRow:
         return "closed" if self.closed_seq is not None else "paused" if self.paused else "open"
 
     @property
+    def budget(self) -> int:
+        """Labels that may be bought."""
+        return self.config.budget
+
+    @property
+    def deadline(self) -> float | None:
+        """When the campaign ends, if a time is set."""
+        return self.config.deadline
+
+    @property
     def left(self) -> int:
         """Labels that can still be given out."""
         return max(self.budget - self.spent - self.reserved, 0)
+
+    @property
+    def audited(self) -> dict[int, int]:
+        """What the expert said of tasks that were drawn for an audit."""
+        return {task: answer for task, answer in self.audit if answer != NOT_ANSWERED}
 
 
 @dataclass(slots=True)
@@ -192,6 +189,11 @@ class LeaseRow:
     comment: str | None = None
     #: Counts the leases of a campaign from 0 on.
     number: int = -1
+
+    @property
+    def predicted(self) -> bool:
+        """Whether it is a model's prediction."""
+        return self.id.endswith(MODEL)
 
 
 @dataclass(slots=True)
@@ -248,19 +250,11 @@ def checked_campaign_id(id: object) -> str:
     return id
 
 
-def lease_id(campaign: str, number: int) -> str:
-    """Id of a lease: the campaign, the lease's number, and something that cannot be guessed."""
-    return f"{campaign}-{number}-{_random_hex()}"
-
-
-def prediction_id(campaign: str, number: int) -> str:
-    """The id of a prediction's lease: numbered like any other, with nothing to be kept secret."""
-    return f"{campaign}-{number}-model"
-
-
-def is_prediction(lease: str) -> bool:
-    """Whether a lease is a model's prediction."""
-    return lease.endswith("-model")
+def lease_id(campaign: str, number: int, secret: int | None = None) -> str:
+    """Id of a lease: the campaign, the lease's number, and a secret that nobody can guess (-1: of a model's)."""
+    if secret is None:
+        secret = secrets.randbits(48)
+    return f"{campaign}-{number}-{MODEL}" if secret < 0 else f"{campaign}-{number}-{secret:012x}"
 
 
 def lease_number(lease: str) -> int:
@@ -268,30 +262,13 @@ def lease_number(lease: str) -> int:
     return int(lease.split("-", 2)[1])
 
 
-def split_lease_id(id: str) -> tuple[str, int, int] | None:
-    """Campaign, number and secret of a lease's id (-1: it is a prediction's); None if it is none."""
+def split_lease_id(id: str) -> tuple[str, int, int]:
+    """The inverse: campaign, number and secret; an empty campaign and -1 if it is none."""
     campaign, _, rest = id.partition("-")
     number, _, secret = rest.partition("-")
-    if _NUMBER.fullmatch(number) is None:
-        return None
-    if secret == "model":
-        return campaign, int(number), -1
-    return (campaign, int(number), int(secret, 16)) if _SECRET.fullmatch(secret) else None
-
-
-def joined_lease_id(campaign: str, number: int, secret: int) -> str:
-    """The inverse: the id of a lease."""
-    return prediction_id(campaign, number) if secret < 0 else f"{campaign}-{number}-{secret:012x}"
-
-
-def _random_hex() -> str:
-    """Twelve random digits; the system is asked for many at once, which costs as much as asking for one."""
-    try:
-        return _drawn.pop()
-    except IndexError:
-        text = secrets.token_hex(6 * AT_ONCE)
-        _drawn.extend(text[k : k + 12] for k in range(12, len(text), 12))
-        return text[:12]
+    if _NUMBER.fullmatch(number) is None or (secret != MODEL and _SECRET.fullmatch(secret) is None):
+        return "", -1, -1
+    return campaign, int(number), -1 if secret == MODEL else int(secret, 16)
 
 
 def campaign_of(lease: str) -> str:

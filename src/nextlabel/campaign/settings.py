@@ -1,8 +1,6 @@
 """A campaign's settings (``declaration`` has the fields), checked once, and what may change while it runs.
 
-As JSON they open the log, and what changes later is an event. Budget, deadline and lease time have columns of their own
-in the campaign's row. Of the others the row keeps what was changed (``CampaignRow.amended``, one line of JSON), and its
-``config`` has these values in place of the first ones.
+As JSON they open the log, and what changes later is an event.
 """
 
 from __future__ import annotations
@@ -45,8 +43,8 @@ from nextlabel.prose import listed
 if TYPE_CHECKING:
     from nextlabel.campaign.rows import CampaignRow
 
-#: Settings of which the campaign's row has a column of its own; of the others it keeps what was changed, as JSON.
-COUNTED: Final = frozenset({"budget", "deadline", "lease_seconds"})
+#: Settings that may open a campaign which has ended, or end it.
+DECIDING: Final = frozenset({"budget", "deadline", "lease_seconds"})
 ALL: Final = "*"
 #: The columns of a pair: what is shown of both items, and what they are called.
 SIDES, ITEMS = ("first", "second"), "items"
@@ -306,21 +304,16 @@ def check_turning_away(turn_away: bool, policy: str) -> None:
         )
 
 
-def checked_change(name: str, value: Any) -> Any:
-    """The new value of a setting, if it may change while the campaign runs."""
-    changeable = [one for one in names() if offer(one).changeable]
-    if name not in changeable:
-        raise InputError(f"{name[:60]!r} cannot be changed.", f"It can be {', '.join(changeable)}.")
-    return checked(name, value)
-
-
 def changes_of(row: CampaignRow, values: Mapping[str, Any]) -> dict[str, Any]:
     """Of new values those that change something, checked, in the types of JSON."""
     new: dict[str, Any] = {}
-    for name, value in in_labels(values, row.config).items():
-        checked: Any = checked_change(name, value)
-        if checked != getattr(row if name in COUNTED else row.config, name):
-            new[name] = list(checked) if isinstance(checked, tuple) else checked
+    changeable = [name for name in names() if offer(name).changeable]
+    for name, given in in_labels(values, row.config).items():
+        if name not in changeable:
+            raise InputError(f"{name[:60]!r} cannot be changed.", f"It can be {', '.join(changeable)}.")
+        value = checked(name, given)
+        if value != getattr(row.config, name):
+            new[name] = list(value) if isinstance(value, tuple) else value
     check_meaning(row.config.answer_type, new)
     check_names_fit(new.get("display_names"), row.config.labels)
     check_turning_away(new.get("turn_away", False), row.config.policy)
@@ -330,12 +323,6 @@ def changes_of(row: CampaignRow, values: Mapping[str, Any]) -> dict[str, Any]:
             f"Give at least {row.spent}.",
         )
     return new
-
-
-def amended_with(amended: str, changes: Mapping[str, Any]) -> str:
-    """What was changed so far, and now."""
-    new = {name: value for name, value in changes.items() if name not in COUNTED}
-    return json.dumps({**json.loads(amended), **new}, sort_keys=True) if new else amended
 
 
 def looks_personal(column: str) -> bool:

@@ -1,31 +1,29 @@
 """A campaign in memory: one aggregate that follows its log. Events change it, and nothing else does.
 
 ``CampaignState.apply`` brings it from one event to the next, live and in a replay. It decides nothing: whatever depends
-on the policy, the clock, chance or limits is in the event. Tasks and entries are arrays (``policies.allocation``), so
-are leases; workers are objects. Ids and payloads of tasks stay where the log is (``Source``).
+on the policy, the clock, chance or limits is in the event. Tasks and leases are columns (``policies.allocation``),
+workers are objects. Ids and payloads of tasks stay where the log is (``Source``).
 
-What a transaction changes is noted (``Changes``), so that the store writes it to its read tables, and so that a
-transaction that fails is undone: the state is as before it (``rollback``). A step that changes much (new tasks, a new
-clock) is not worth undoing; then the state is read again.
+What a transaction changes is noted, so that the store writes it to its read tables, and so that a transaction that
+fails is undone: the state is as before it (``rollback``). New tasks and names are not worth undoing; then the state is
+read again.
 Cost: an event 10 to 30 us; 130 bytes a task and 75 a lease.
 """
 
 from __future__ import annotations
 
 import heapq
-import json
-import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, field, fields, replace
 from operator import attrgetter
-from typing import Any, Final, Protocol, cast
+from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nextlabel.arrays import Bools, Floats, Ints
-from nextlabel.campaign.crowd_model import CrowdModel
+from nextlabel.campaign.crowd_model import CrowdModel, moves
 from nextlabel.campaign.events import KINDS, Event
 from nextlabel.campaign.notices import Notice
 from nextlabel.campaign.rates import observe_arrival, observe_end, observe_turned_away
@@ -34,21 +32,20 @@ from nextlabel.campaign.rows import (
     BatchRow,
     CampaignRow,
     LeaseRow,
-    Rules,
     TaskRow,
     WorkerRow,
     erased_number,
-    joined_lease_id,
-    prediction_id,
+    lease_id,
+    lease_number,
     split_lease_id,
 )
 from nextlabel.campaign.scoring import ranked_by_grid, scores_for
-from nextlabel.campaign.settings import COUNTED, CampaignSettings, amended_with
+from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.transitions import EXPIRED, LABELLED, LATE, LEASED, RELEASED, LeaseStatus
 from nextlabel.errors import ConflictError, NotFoundError
 from nextlabel.model.prior import Prior
 from nextlabel.model.tables import prior_from
-from nextlabel.policies.allocation import Columns, Group, TaskPool
+from nextlabel.policies.allocation import EntryColumns, Group, TaskPool
 from nextlabel.policies.ordered import OrderedPool
 
 STATUSES: Final[tuple[LeaseStatus, ...]] = (LEASED, LABELLED, EXPIRED, RELEASED, LATE)
@@ -57,64 +54,51 @@ _OUT: Final = _CODE[LEASED]
 _FIELDS: Final = tuple(one.name for one in fields(CampaignRow))
 _values = attrgetter(*_FIELDS)
 _tally = attrgetter(*(one.name for one in fields(WorkerRow)))
-#: In the place of an event that has not been, a label that was not given, and of whether it counts.
+#: In the place of an event or a time that has not been, a label that was not given, and of whether it counts.
 NONE: Final = -1
+#: Texts of tasks that are remembered.
+MOST_TEXTS: Final = 100
 
 
-class Log(Protocol):
-    """Where a campaign finds its events."""
+class Source(Protocol):
+    """Where a campaign finds what it does not keep in memory; inside a transaction, with what that has written."""
+
+    def outside(self) -> Source:
+        """The same for a thread that reads beside the transaction."""
 
     def log(self, after: int, limit: int) -> list[Event]:
         """Events above a number; those that added tasks without their data."""
-        ...
 
     def last_event(self, kind: str) -> int | None:
         """The number of the last event of a kind."""
-        ...
 
     def kept(self, part: str) -> bytes | None:
         """What was kept of the crowd's model: its ``snapshot``, or a learner's word or features by hash."""
-        ...
 
     def keep(self, part: str, data: bytes) -> None:
         """Keep a learner's word or the features."""
-        ...
-
-    def payloads(self, after: int, limit: int) -> list[tuple[str, Any]]:
-        """The ids and payloads of tasks with a number above ``after``."""
-        ...
-
-
-class Source(Log, Protocol):
-    """Where a campaign finds what it does not keep in memory; inside a transaction, with what that has written."""
-
-    def outside(self) -> Log:
-        """The same for a thread that reads beside the transaction."""
-        ...
 
     def drop(self, part: str) -> None:
         """What was kept is kept no more."""
-        ...
+
+    def payloads(self, after: int, limit: int) -> list[tuple[str, Any]]:
+        """The ids and payloads of tasks with a number above ``after``."""
 
     def text(self, task: int) -> tuple[str, Any]:
         """The id and the payload of a task."""
-        ...
 
-    def tasks_by_key(self, keys: Sequence[str]) -> dict[str, TaskRow]:
-        """The tasks with these ids, as far as there are any."""
-        ...
+    def find(self, keys: Sequence[str]) -> dict[str, tuple[int, Any]]:
+        """The numbers and payloads of the tasks with these ids, as far as there are any."""
 
-    def erase(self, worker: int) -> None:
-        """Remove what a worker has written from the log."""
-        ...
+    def erase(self, worker: int, worker_of: NDArray[np.int32]) -> None:
+        """Remove what a worker has written from the log; ``worker_of`` says whose each lease is."""
 
     def importing(self) -> bool:
         """Whether an import of tasks has begun and not ended (``campaign.records``)."""
-        ...
 
 
-class LeaseColumns(Columns):
-    """Leases by number; task and worker of each are the pool's entry of the same number. ``secret`` ends its id."""
+class LeaseColumns(EntryColumns):
+    """Leases by number: an allocator's entries, and what else is known of each. ``secret`` ends the id."""
 
     status: NDArray[np.int8]
     leased_at: Floats
@@ -130,28 +114,48 @@ class LeaseColumns(Columns):
     def __init__(self) -> None:
         super().__init__(
             status=(np.int8, 0), leased_at=(np.float64, 0.0), expires_at=(np.float64, 0.0), seq=(np.int64, 0),
-            ended_at=(np.float64, math.nan), label=(np.int64, NONE), counted=(np.int8, NONE), dropped=(np.bool_, False),
+            ended_at=(np.float64, NONE), label=(np.int64, NONE), counted=(np.int8, NONE), dropped=(np.bool_, False),
             free=(np.bool_, False), secret=(np.int64, NONE),
         )  # fmt: skip
 
 
+def task_from(
+    number: int, key: str, payload: Any, class_id: int, place: float, node: int, w: int, labels: int, gold: int,
+    last: int, closed: int,
+) -> TaskRow:  # fmt: skip
+    """A task of its columns."""
+    seq, known = None if closed == NONE else closed, None if gold == NONE else gold
+    return TaskRow(number, key, payload, class_id, place, node, w, labels, seq, known)
+
+
+def lease_from(
+    campaign: str, number: int, worker: str, comment: str | None, task: int, who: int, answer: int, previous: int,
+    status: int, leased_at: float, expires_at: float, seq: int, ended_at: float, label: int, counted: int,
+    dropped: bool, free: bool, secret: int,
+) -> LeaseRow:  # fmt: skip
+    """A lease of its columns."""
+    return LeaseRow(
+        lease_id(campaign, number, secret), task, worker, STATUSES[status], leased_at, expires_at, seq,
+        None if ended_at == NONE else ended_at, None if label == NONE else label,
+        None if counted == NONE else bool(counted), bool(dropped), bool(free), comment, number,
+    )  # fmt: skip
+
+
 @dataclass(slots=True)
 class Changes:
-    """What a transaction has changed since it began: old values, by which it can be undone, and new events.
+    """What a transaction has changed since it began, beside its columns: old values, and what is new.
 
     ``large``: more than is worth undoing.
     """
 
     row: tuple[Any, ...] = ()
-    tasks: dict[int, tuple[Any, ...]] = field(default_factory=dict)
-    leases: dict[int, tuple[Any, ...]] = field(default_factory=dict)
-    workers: dict[str, tuple[Any, ...] | None] = field(default_factory=dict)
-    events: list[Event] = field(default_factory=list)
+    workers: dict[int, tuple[Any, ...] | None] = field(default_factory=dict)
     comments: dict[int, str | None] = field(default_factory=dict)
-    first_task: int = 0
-    first_lease: int = 0
-    first_class: int = 0
+    events: list[Event] = field(default_factory=list)
+    #: Ids and payloads of tasks that are added.
+    texts: dict[int, tuple[str, Any]] = field(default_factory=dict)
     batches: set[str] = field(default_factory=set)
+    first_class: int = 0
     large: bool = False
 
 
@@ -162,19 +166,19 @@ class CampaignState:
         self.row = row
         self.classes: list[Prior] = []
         self.batches: dict[str, BatchRow] = {}
-        self.leases = LeaseColumns()
-        self.closed_seq = Columns(seq=(np.int64, NONE))
         self.comments: dict[int, str] = {}
         #: By number, in the order in which they came.
         self.workers: list[WorkerRow] = []
         self.numbers: dict[str, int] = {}
         self.pool: TaskPool = self._new_pool()
+        self.pool.entries = self.leases = LeaseColumns()
         #: What this process knows of the crowd, up to an event of its own (policy ``crowd``).
         self.crowd: CrowdModel | None = None
         self._source: Source | None = None
         self._open: dict[int, set[int]] = {}
         self._expiries: list[tuple[float, int, int]] = []
         self._controls: list[tuple[float, int]] | None = None
+        self._texts: dict[int, tuple[str, Any]] = {}  # of tasks that were given out
         self.changes = Changes()
 
     # Transactions -----------------------------------------------------------------------------------------------
@@ -188,21 +192,18 @@ class CampaignState:
     def begin(self, source: Source | None) -> None:
         """A transaction begins."""
         self._source = source
-        self.changes = Changes(
-            _values(self.row), first_task=self.pool.tasks.size, first_lease=self.leases.size,
-            first_class=len(self.classes),
-        )  # fmt: skip
+        self.pool.begin()
+        self.changes = Changes(_values(self.row), first_class=len(self.classes))
 
     def copy_for_reading(self) -> CampaignState:
         """The campaign as it is now, for a thread that reads its log beside it."""
-        view, log = copy(self), self.source.outside()
-        view.row, view.classes, view.changes = replace(self.row), list(self.classes), Changes()
-        view._source = cast(Source, log)  # nothing else is read from it
+        view, view_of = copy(self), self.source.outside()
+        view.row, view.classes, view.changes, view._source = replace(self.row), list(self.classes), Changes(), view_of
         return view
 
     def rollback(self) -> bool:
         """Undo the transaction; False if it has changed so much that the state has to be read again."""
-        changes, pool = self.changes, self.pool
+        changes = self.changes
         if not changes.events:
             return True
         if changes.large:
@@ -212,25 +213,16 @@ class CampaignState:
         learnt = any(event.kind == "refitted" for event in changes.events)
         if self.crowd is not None and (learnt or self.crowd.seq > self.row.seq):
             self.crowd = None
-        for task, values in changes.tasks.items():
-            pool.restore(task, values[:-1])
-            self.closed_seq.set_row(task, values[-1:])
-        pool.forget_entries(changes.first_lease)
-        self.leases.truncate(changes.first_lease)
-        for lease, old in changes.leases.items():
-            self.leases.set_row(lease, old[:-1])
-            pool.entries.answer[lease] = old[-1]
+        self.pool.rollback()
         for lease, comment in changes.comments.items():
             self._say(lease, comment)
-        for name, tally in changes.workers.items():
+        for who, tally in sorted(changes.workers.items(), reverse=True):
             if tally is not None:
-                self.workers[self.numbers[name]] = WorkerRow(*tally)
-        known = len(self.workers) - sum(tally is None for tally in changes.workers.values())
-        for new in self.workers[known:]:
-            del self.numbers[new.worker]
-        del self.workers[known:], pool.held[known:]
+                self.workers[who] = WorkerRow(*tally)
+            else:
+                del self.numbers[self.workers.pop().worker], self.pool.held[who:]
         self._index_leases()
-        self.changes = Changes()
+        self._controls, self.changes = None, Changes()
         return True
 
     def end(self) -> None:
@@ -264,7 +256,13 @@ class CampaignState:
         self.row.seq, self.row.last_at = event.seq, event.at
         if (erased := erased_number(event.data.get("worker", ""))) is not None:
             self._rename(erased, event.data["worker"])
-        _FOLLOW[event.kind](self, event)
+        for move, arguments in moves(event, self._number):
+            getattr(self.pool, move)(*arguments)
+        if event.kind in SETS:
+            for name, value in SETS[event.kind](event).items():
+                setattr(self.row, name, value)
+        elif (follow := _FOLLOW[event.kind]) is not None:
+            follow(self, event)
         if self._source is None:
             self._teach(event)
 
@@ -292,15 +290,9 @@ class CampaignState:
 
     def lease(self, id: str) -> LeaseRow | None:
         """A lease by its id."""
-        number = self._number(id)
-        return None if number < 0 else self.lease_row(number)
-
-    def _number(self, id: str) -> int:
-        """The number of a lease, -1 if there is none of that id."""
-        found = split_lease_id(id)
-        if found is None or found[0] != self.row.id or not 0 <= found[1] < self.leases.size:
-            return NONE
-        return found[1] if self.leases.secret[found[1]] == found[2] else NONE
+        campaign, number, secret = split_lease_id(id)
+        there = campaign == self.row.id and number < self.leases.size and self.leases.secret[number] == secret
+        return self.lease_row(number) if there else None
 
     def get_lease(self, id: str) -> LeaseRow:
         """A lease by its id, or a NotFoundError."""
@@ -311,27 +303,41 @@ class CampaignState:
 
     def lease_row(self, number: int) -> LeaseRow:
         """A lease by its number."""
-        status, leased_at, expires_at, seq, ended_at, label, counted, dropped, free, secret = self.leases.row(number)
-        entries = self.pool.entries
-        return LeaseRow(
-            joined_lease_id(self.row.id, number, secret), int(entries.task[number]),
-            self.workers[entries.worker[number]].worker, STATUSES[status], leased_at, expires_at, seq,
-            None if ended_at != ended_at else ended_at, None if label == NONE else label,
-            None if counted == NONE else bool(counted), dropped, free, self.comments.get(number), number,
-        )  # fmt: skip
+        worker = self.workers[self.leases.worker[number]].worker
+        return lease_from(self.row.id, number, worker, self.comments.get(number), *self.leases.row(number))
 
     def lease_of(self, task: int, worker: str) -> LeaseRow | None:
         """The worker's lease of a task, whatever became of it; a worker has each task once."""
-        entries, who, entry = self.pool.entries, self.numbers.get(worker, NONE), int(self.pool.tasks.last[task])
-        while entry >= 0 and entries.worker[entry] != who:
-            entry = int(entries.before[entry])
-        return None if entry < 0 else self.lease_row(entry)
+        who = self.numbers.get(worker, NONE)
+        mine = (entry for entry in self.pool.entries_of(task) if self.leases.worker[entry] == who)
+        return next((self.lease_row(entry) for entry in mine), None)
+
+    def text(self, task: int) -> tuple[str, Any]:
+        """The id and the payload of a task."""
+        found = self.changes.texts.get(task) or self._texts.get(task)
+        if found is None:
+            found = self.source.text(task)
+            if len(self._texts) >= MOST_TEXTS:
+                self._texts.clear()
+            self._texts[task] = found
+        return found
+
+    def tasks_by_key(self, keys: Sequence[str]) -> dict[str, TaskRow]:
+        """The tasks with these ids, as far as there are any."""
+        found, wanted = self.source.find(keys), set(keys)
+        found |= {key: (number, payload) for number, (key, payload) in self.changes.texts.items() if key in wanted}
+        return {
+            key: task_from(number, key, payload, *self.pool.tasks.row(number))
+            for key, (number, payload) in found.items()
+            if number < self.row.tasks
+        }
 
     def predictions_of(self, workers: Iterable[str]) -> dict[int, tuple[str, int]]:
         """The workers' labels that are a model's: worker and label by task."""
-        n, numbers = self.leases.size, [self.numbers[name] for name in workers if name in self.numbers]
-        which = np.flatnonzero(np.isin(self.pool.entries.worker[:n], numbers) & (self.leases.secret[:n] == NONE))
-        columns = self.pool.entries.task[which], self.pool.entries.worker[which], self.leases.label[which]
+        n, leases = self.leases.size, self.leases
+        numbers = [self.numbers[name] for name in workers if name in self.numbers]
+        which = np.flatnonzero(np.isin(leases.worker[:n], numbers) & (leases.secret[:n] == NONE))
+        columns = leases.task[which], leases.worker[which], leases.label[which]
         rows = zip(*(column.tolist() for column in columns), strict=True)
         return {task: (self.workers[who].worker, label) for task, who, label in rows}
 
@@ -362,7 +368,7 @@ class CampaignState:
     def labels_of(self, worker: str, dropped: bool, after: int, limit: int) -> list[LeaseRow]:
         """The worker's leases with bought labels, dropped ones or others, given out after event ``after``."""
         n, leases = self.leases.size, self.leases
-        mine = self.pool.entries.worker[:n] == self.numbers.get(worker, NONE)
+        mine = leases.worker[:n] == self.numbers.get(worker, NONE)
         which = mine & (leases.counted[:n] == 1) & (leases.dropped[:n] == dropped) & (leases.seq[:n] > after)
         return [self.lease_row(int(number)) for number in np.flatnonzero(which)[:limit]]
 
@@ -377,19 +383,15 @@ class CampaignState:
 
     def is_adjudicated(self, task: int) -> bool:
         """Whether the requester has set the answer of a task."""
-        return task in self.row.rules.adjudicated
+        return task in self.row.adjudicated
 
     def counted_labels(self, task: int) -> int:
         """The labels of a task that count, those included that came after its answer was known."""
-        entries, entry, many = self.pool.entries, int(self.pool.tasks.last[task]), 0
-        while entry >= 0:
-            many += bool(entries.answer[entry] >= 0)
-            entry = int(entries.before[entry])
-        return many
+        return sum(bool(self.leases.answer[entry] >= 0) for entry in self.pool.entries_of(task))
 
     def is_full(self, task: int) -> bool:
         """Whether a task has as many labels as it can have."""
-        return bool(self.closed_seq.row(task)[0] != NONE)
+        return bool(self.pool.tasks.closed[task] != NONE)
 
     def group_of(self, task: int) -> Group:
         """The tasks that are as good as this one; those of controls have negative classes, and no policy sees them."""
@@ -416,7 +418,7 @@ class CampaignState:
         tasks, n, who = self.pool.tasks, self.row.tasks, self.numbers.get(worker, NONE)
         if self._controls is None:
             is_known = tasks.gold[:n] >= 0
-            is_known[list(self.row.rules.adjudicated)] = False
+            is_known[list(self.row.adjudicated)] = False
             known = np.flatnonzero(is_known)
             self._controls = sorted(zip(tasks.place[known].tolist(), known.tolist(), strict=True))
         inorder = sorted(self._controls, key=lambda one: one[0] < start)
@@ -424,9 +426,9 @@ class CampaignState:
 
     def first_right(self, worker: str, many: int) -> Bools:
         """Of the first tasks that a worker had: which of them they answered, and as it is known."""
-        n, entries = self.leases.size, self.pool.entries
-        mine = np.flatnonzero(entries.worker[:n] == self.numbers.get(worker, NONE))[:many]
-        gold, label = self.pool.tasks.gold[entries.task[mine]], self.leases.label[mine]
+        leases = self.leases
+        mine = np.flatnonzero(leases.worker[: leases.size] == self.numbers.get(worker, NONE))[:many]
+        gold, label = self.pool.tasks.gold[leases.task[mine]], leases.label[mine]
         return (gold >= 0) & (label >= 0) & self.row.config.answer_type.agrees(label, gold)
 
     def states(self) -> tuple[Ints, Ints, Ints, Ints]:
@@ -441,7 +443,7 @@ class CampaignState:
         """The median time that each worker took for a label that came in time."""
         n, leases = self.leases.size, self.leases
         which = np.flatnonzero((leases.status[:n] == _CODE[LABELLED]) & (leases.secret[:n] != NONE))  # no model's
-        who, seconds = self.pool.entries.worker[which], leases.ended_at[which] - leases.leased_at[which]
+        who, seconds = leases.worker[which], leases.ended_at[which] - leases.leased_at[which]
         order = np.argsort(who, kind="stable")
         used, first = np.unique(who[order], return_index=True)
         parts = np.split(seconds[order], first[1:])
@@ -451,72 +453,53 @@ class CampaignState:
     def nbytes(self) -> int:
         """Bytes in memory, about."""
         crowd = 0 if self.crowd is None else self.crowd.nbytes
-        return self.pool.nbytes + self.leases.nbytes + 400 * len(self.workers) + 150 * len(self.classes) + crowd
-
-    # Reading it from tables -------------------------------------------------------------------------------------
+        return self.pool.nbytes + 400 * len(self.workers) + 150 * len(self.classes) + crowd
 
     def loaded(self) -> None:
         """All columns were filled from the read tables: make what follows from them."""
-        self.pool.published = self.row.tasks
-        tasks, config = self.pool.tasks, self.row.config
-        tasks.most_labels[: tasks.size], tasks.most_in_flight[: tasks.size] = config.most_labels, config.most_in_flight
-        self._link_entries()
+        pool, leases = self.pool, self.leases
+        pool.published = self.row.tasks
+        pool.held = np.bincount(leases.worker[: leases.size], minlength=len(self.workers)).tolist()
+        self.numbers = {tally.worker: number for number, tally in enumerate(self.workers)}
         self._index_leases()
-        self.pool = self._new_pool().take_over(self.pool)
-
-    def _link_entries(self) -> None:
-        """The chains of the entries of each task, and how many tasks each worker has held."""
-        entries, n = self.pool.entries, self.pool.entries.size
-        order = np.argsort(entries.task[:n], kind="stable")
-        task = entries.task[order]
-        again = np.concatenate([[False], task[1:] == task[:-1]]) if n else np.zeros(0, dtype=bool)
-        entries.before[order] = np.where(again, np.concatenate([[NONE], order[:-1]]) if n else order, NONE)
-        ends = np.flatnonzero(np.concatenate([task[1:] != task[:-1], [True]])) if n else order
-        self.pool.tasks.last[task[ends]] = order[ends]
-        self.pool.held = np.bincount(entries.worker[:n], minlength=len(self.workers)).tolist()
+        self.pool = self._new_pool().take_over(pool)
 
     def _index_leases(self) -> None:
         """The leases that are out, by worker and by expiry."""
-        leases, entries = self.leases, self.pool.entries
+        leases = self.leases
         self._open, self._expiries = {}, []
         for number in np.flatnonzero(leases.status[: leases.size] == _OUT).tolist():
-            self._open.setdefault(int(entries.worker[number]), set()).add(number)
-            self._expiries.append((float(leases.expires_at[number]), int(leases.seq[number]), number))
-        heapq.heapify(self._expiries)
+            self._list_open(number)
 
     def _new_pool(self) -> TaskPool:
         """What the policy chooses by: an order of the tasks, or none where the crowd's model has one of its own."""
         config = self.row.config
-        size = config.answers, config.most_labels
+        size = config.answers, config.most_labels, config.most_in_flight
         if config.knows_workers:
             return TaskPool(*size)
-        scores = scores_for(config, self.classes) if self.row.rules.ranked else None
+        scores = scores_for(config, self.classes) if self.row.ranked else None
         return OrderedPool(*size, config.seed, scores, config.label_cost)
 
     # What events change -----------------------------------------------------------------------------------------
 
-    def _worker(self, name: str) -> WorkerRow:
-        """The tally of a worker, to be changed; a new worker gets the next number."""
+    def _number(self, name: str) -> int:
+        """The number of a worker; a new one gets the next."""
         number = self.numbers.get(name)
         if number is None:
             number = self.numbers[name] = len(self.workers)
             self.workers.append(WorkerRow(name))
-            self.changes.workers[name] = None
-        elif name not in self.changes.workers:
-            self.changes.workers[name] = _tally(self.workers[number])
+            self.changes.workers[number] = None
+        return number
+
+    def _tally(self, number: int) -> WorkerRow:
+        """The tally of a worker, to be changed."""
+        if number not in self.changes.workers:
+            self.changes.workers[number] = _tally(self.workers[number])
         return self.workers[number]
 
-    def _touch_task(self, task: int) -> None:
-        if task not in self.changes.tasks:
-            self.changes.tasks[task] = (*self.pool.tasks.row(task), *self.closed_seq.row(task))
-
-    def _touch(self, number: int) -> int:
-        """A lease is about to change, and its task; returns the task."""
-        if number < self.changes.first_lease and number not in self.changes.leases:
-            self.changes.leases[number] = (*self.leases.row(number), int(self.pool.entries.answer[number]))
-        task = int(self.pool.entries.task[number])
-        self._touch_task(task)
-        return task
+    def _worker(self, event: Event) -> WorkerRow:
+        """The tally of an event's worker, to be changed."""
+        return self._tally(self._number(event.data["worker"]))
 
     def _say(self, lease: int, comment: str | None) -> None:
         if comment is None:
@@ -524,57 +507,37 @@ class CampaignState:
         else:
             self.comments[lease] = comment
 
-    def _add_lease(
-        self,
-        id: str,
-        task: int,
-        worker: str,
-        status: LeaseStatus,
-        at: float,
-        until: float,
-        seq: int,
-        free: bool = False,
-    ) -> int:
-        tally = self._worker(worker)
-        self._touch_task(task)
-        found = split_lease_id(id)
-        assert found is not None and found[1] == self.leases.size, "leases are numbered in the order of the log"
-        (number,) = self.leases.extend(
-            1, status=_CODE[status], leased_at=at, expires_at=until, seq=seq, free=free, secret=found[2],
-            ended_at=math.nan if status == LEASED else at,
+    def _comment(self, number: int, comment: str | None) -> None:
+        self.leases.touch(number)
+        self.changes.comments.setdefault(number, self.comments.get(number))
+        self._say(number, comment)
+
+    def _begun(self, event: Event, number: int, status: LeaseStatus, until: float) -> WorkerRow:
+        """The pool has a new entry: what else is known of that lease; returns its worker's tally."""
+        out, tally = status == LEASED, self._tally(int(self.leases.worker[number]))
+        self.leases.put(
+            number, status=_CODE[status], leased_at=event.at, expires_at=until, seq=event.seq,
+            ended_at=NONE if out else event.at,
         )  # fmt: skip
         self.row.given += 1
         tally.given += 1
-        tally.last_at = at
-        who = self.numbers[worker]
-        if status == LEASED:
-            self.pool.assign(number, task, who)
+        tally.last_at = event.at
+        if out:
             self._list_open(number)
-        else:
-            self.pool.hold(number, task, who)
-        return number
+        return tally
 
     def _list_open(self, number: int) -> None:
         """A lease is out, until another time than before."""
         leases = self.leases
-        self._open.setdefault(int(self.pool.entries.worker[number]), set()).add(number)
+        self._open.setdefault(int(leases.worker[number]), set()).add(number)
         heapq.heappush(self._expiries, (float(leases.expires_at[number]), int(leases.seq[number]), number))
 
-    def _end(self, event: Event, id: str, status: LeaseStatus) -> tuple[int, WorkerRow]:
-        """A lease has ended, or its answer came later; returns its number and its worker's tally."""
-        number = self._number(id)
-        who = int(self.pool.entries.worker[number])
-        self._touch(number)
-        self.leases.status[number], self.leases.ended_at[number] = _CODE[status], event.at
+    def _ended(self, event: Event, number: int, status: LeaseStatus) -> WorkerRow:
+        """A lease has ended, or its answer came later; returns its worker's tally."""
+        who = int(self.leases.worker[number])
+        self.leases.put(number, status=_CODE[status], ended_at=event.at)
         self._open.get(who, set()).discard(number)
-        return number, self._worker(self.workers[who].worker)
-
-    def _end_without_label(self, event: Event, id: str, status: LeaseStatus) -> tuple[int, WorkerRow]:
-        """A lease has ended without a label: its reservation is given back."""
-        number, tally = self._end(event, id, status)
-        self._reserve(number, -1)
-        self.pool.cancel(number)
-        return number, tally
+        return self._tally(who)
 
     def _reserve(self, number: int, change: int) -> None:
         """A label of the budget is reserved for the lease, or is no more; control questions may be outside of it."""
@@ -585,61 +548,51 @@ class CampaignState:
         """A label is bought, or its price is given back; those of control questions may be outside of the budget."""
         if self.leases.free[number]:
             tally.free += change
-            self.row.rules = replace(self.row.rules, free=self.row.rules.free + change)
+            self.row.free += change
         else:
             tally.bought += change
             self.row.spent += change
 
-    def _count(self, event: Event, number: int, label: int, last: bool) -> None:
-        """A label counts; ``last``: its task can have no more."""
-        task = self._touch(number)
-        self.pool.complete(number, label)
-        if last and not self.is_control(task):
-            self.closed_seq.set_row(task, (event.seq,))
-            self.row.full += 1
+    def _close(self, task: int, seq: int) -> None:
+        """A task that is no control can have no more labels since event ``seq``, or can again (``NONE``)."""
+        if not self.is_control(task) and self.is_full(task) != (seq != NONE):
+            self.row.full += 1 if seq != NONE else -1
+            self.pool.tasks.put(task, closed=seq)
 
-    def _discount(self, number: int, again: bool) -> None:
-        """A label counts no more; ``again``: it is in flight."""
-        task = self._touch(number)
-        self.pool.reopen(number)
-        if not again:
-            self.pool.cancel(number)
-        if not self.is_control(task) and self.is_full(task):
-            self.row.full -= 1
-            self.closed_seq.set_row(task, (NONE,))
-
-    def _on_created(self, event: Event) -> None:
-        self.row.rules = Rules(event.data["rate_memory"])
+    def _recount(self) -> None:
+        """How many tasks are controls, and how many of the others can have no more labels."""
+        tasks, n = self.pool.tasks, self.row.tasks
+        known, self._controls = tasks.gold[:n] >= 0, None
+        self.row.controls = int(np.count_nonzero(known))
+        self.row.full = int(np.count_nonzero(~known & (tasks.closed[:n] != NONE)))
 
     def _on_tasks_added(self, event: Event) -> None:
-        row, data = self.row, event.data
+        data, own = event.data, self.pool.tasks
         self.changes.large = True
-        class_id, places = [task[-1] for task in data["tasks"]], data["places"]
-        self.pool.add(class_id, places, row.config.most_labels, row.config.most_in_flight)
-        self.closed_seq.extend(len(places))
+        if self._source is not None:
+            self.changes.texts.update(enumerate(((key, payload) for key, payload, _ in data["tasks"]), own.size))
+        own.extend(len(data["places"]), class_id=[task[-1] for task in data["tasks"]], place=data["places"])
         if data.get("hidden", False):
-            row.rules = replace(row.rules, hidden=row.rules.hidden + len(places))
-            return
-        self._publish(len(places), data, replace(row.rules, ranked=data["ranked"]))
+            self.row.hidden += len(data["places"])
+        else:
+            self._publish(len(data["places"]), data)
 
     def _on_tasks_published(self, event: Event) -> None:
-        rules, data = self.row.rules, event.data
         self.changes.large = True
-        self._publish(data["tasks"], data, replace(rules, ranked=data["ranked"], hidden=0))
+        self.row.hidden = 0
+        self._publish(event.data["tasks"], event.data)
 
-    def _publish(self, tasks: int, data: dict[str, Any], rules: Rules) -> None:
+    def _publish(self, tasks: int, data: dict[str, Any]) -> None:
         """So many tasks are there from now on, some with new priors."""
+        row = self.row
         self._extend_batch(data["batch"], tasks, data["digest"])
-        before = self.row.rules.ranked, ranked_by_grid(self.classes)
+        before = row.ranked, ranked_by_grid(self.classes)
         self.classes.extend(prior_from(prior) for prior in data["classes"])
-        self.row.classes = len(self.classes)
-        self.row.rules = rules
+        row.classes, row.ranked, row.tasks = len(self.classes), data["ranked"], row.tasks + tasks
         self._take_back()
-        first, self.row.tasks = self.row.tasks, self.row.tasks + tasks
-        self.row.controls += int(np.count_nonzero(self.pool.tasks.gold[first : self.row.tasks] >= 0))
-        self._controls = None
-        if rules.ranked and before != (True, ranked_by_grid(self.classes)):
-            self.pool.published = self.row.tasks
+        self._recount()
+        if row.ranked and before != (True, ranked_by_grid(self.classes)):
+            self.pool.published = row.tasks
             self.pool = self._new_pool().take_over(self.pool)
         else:
             self.pool.publish()
@@ -658,145 +611,117 @@ class CampaignState:
         data = event.data
         self._take_back()
         observe_arrival(self.row, event.at)
-        number = self._add_lease(
-            data["lease"], data["task"], data["worker"], LEASED, event.at, data["expires_at"], event.seq,
-            data.get("free", False),
-        )  # fmt: skip
+        _, number, secret = split_lease_id(data["lease"])
+        tally = self._begun(event, number, LEASED, data["expires_at"])
+        self.leases.put(number, secret=secret, free=data.get("free", False))
         self._reserve(number, 1)
-        self._worker(data["worker"]).tested += data.get("control", False)
+        tally.tested += data.get("control", False)
 
     def _on_labelled(self, event: Event) -> None:
-        number, tally = self._end(event, event.data["lease"], LABELLED)
-        seconds = event.at - float(self.leases.leased_at[number])
+        number = lease_number(event.data["lease"])
+        tally, seconds = self._ended(event, number, LABELLED), event.at - float(self.leases.leased_at[number])
         self._reserve(number, -1)
         observe_end(self.row, seconds, True)
         tally.seconds += seconds
-        if not event.data["counted"]:
-            self.pool.cancel(number)
         self._answered(event, number, tally)
 
     def _on_late(self, event: Event) -> None:
-        number, tally = self._end(event, event.data["lease"], LATE)
+        number = lease_number(event.data["lease"])
+        tally = self._ended(event, number, LATE)
         self.row.late += 1
         tally.late += 1
         self._answered(event, number, tally)
 
     def _answered(self, event: Event, number: int, tally: WorkerRow) -> None:
-        data, leases = event.data, self.leases
-        leases.label[number], leases.counted[number] = data["label"], data["counted"]
+        data = event.data
+        self.leases.put(number, label=data["label"], counted=data["counted"])
         self._comment(number, data.get("comment"))
         self.row.kept += 1
         tally.labels += 1
         if data["counted"]:
             self._buy(number, tally, 1)
-            self._count(event, number, data["label"], data["last"])
-
-    def _comment(self, number: int, comment: str | None) -> None:
-        self.changes.comments.setdefault(number, self.comments.get(number))
-        self._say(number, comment)
+            if data["last"]:
+                self._close(int(self.leases.task[number]), event.seq)
 
     def _on_predicted(self, event: Event) -> None:
         """A model's labels are not bought, and count for no task's limit (``campaign.predictions``)."""
-        row, data = self.row, event.data
-        self.changes.large = True
+        row, data, who = self.row, event.data, self._number(event.data["worker"])
         for task, label in zip(data["tasks"], data["labels"], strict=True):
-            id = prediction_id(row.id, self.leases.size)
-            number = self._add_lease(id, task, data["worker"], LABELLED, event.at, event.at, event.seq)
-            self.leases.label[number], self.leases.counted[number] = label, False
+            number = self.leases.size
+            self.pool.hold(number, task, who)
+            self._begun(event, number, LABELLED, event.at)
+            self.leases.put(number, label=label, counted=False)
         row.kept += len(data["tasks"])
         row.spent += data["charged"]
-        row.rules = replace(row.rules, predicted=row.rules.predicted + len(data["tasks"]))
-        self._worker(data["worker"]).labels += len(data["tasks"])
+        row.predicted += len(data["tasks"])
+        self._tally(who).labels += len(data["tasks"])
 
     def _on_expired(self, event: Event) -> None:
-        number, tally = self._end_without_label(event, event.data["lease"], EXPIRED)
+        number, leases = lease_number(event.data["lease"]), self.leases
+        tally = self._ended(event, number, EXPIRED)
+        self._reserve(number, -1)
         self.row.expired += 1
         tally.expired += 1
-        until = min(float(self.leases.expires_at[number]), event.at)
-        observe_end(self.row, until - float(self.leases.leased_at[number]), False)
+        until = min(float(leases.expires_at[number]), event.at)
+        observe_end(self.row, until - float(leases.leased_at[number]), False)
 
     def _on_released(self, event: Event) -> None:
-        number, tally = self._end_without_label(event, event.data["lease"], RELEASED)
+        number = lease_number(event.data["lease"])
+        tally = self._ended(event, number, RELEASED)
+        self._reserve(number, -1)
         self._comment(number, event.data.get("comment"))
         self.row.released += 1
         tally.released += 1
         observe_end(self.row, event.at - float(self.leases.leased_at[number]), False)
 
     def _on_renewed(self, event: Event) -> None:
-        number = self._number(event.data["lease"])
-        self._touch(number)
-        self.leases.expires_at[number] = event.data["expires_at"]
+        number = lease_number(event.data["lease"])
+        self.leases.put(number, expires_at=event.data["expires_at"])
         self._list_open(number)
 
     def _on_undone(self, event: Event) -> None:
-        lease = self.get_lease(event.data["lease"])
-        number, tally = lease.number, self._worker(lease.worker)
-        self._touch(number)
-        tally.labels -= 1
-        tally.seconds -= (lease.ended_at or event.at) - lease.leased_at
-        self.row.kept -= 1
+        number = self._unanswered(event, LEASED, NONE)
         self._reserve(number, 1)
-        if lease.counted:
-            self._buy(number, tally, -1)
-            self._discount(number, True)
-        else:
-            self.pool.reopen(number)
-        self._without_answer(number, LEASED, math.nan)
         self._list_open(number)
 
-    def _without_answer(self, number: int, status: LeaseStatus, ended_at: float) -> None:
-        leases = self.leases
-        leases.status[number], leases.ended_at[number] = _CODE[status], ended_at
-        leases.label[number] = leases.counted[number] = NONE
-
-    def _on_self_assigned(self, event: Event) -> None:
-        """Nothing was reserved and nothing is in flight: the lease is over as it begins."""
-        data = event.data
-        self._add_lease(data["lease"], data["task"], data["worker"], RELEASED, event.at, event.at, event.seq)
-
     def _on_withdrawn(self, event: Event) -> None:
-        lease = self.get_lease(event.data["lease"])
-        number, tally = lease.number, self._worker(lease.worker)
-        self._touch(number)
+        self._unanswered(event, RELEASED, event.at)
+
+    def _unanswered(self, event: Event, status: LeaseStatus, ended_at: float) -> int:
+        """An answer is taken back; returns the number of its lease."""
+        number, leases = lease_number(event.data["lease"]), self.leases
+        tally = self._tally(int(leases.worker[number]))
         self.row.kept -= 1
         tally.labels -= 1
-        if lease.status == LATE:
+        if leases.status[number] == _CODE[LATE]:
             self.row.late -= 1
             tally.late -= 1
         else:
-            tally.seconds -= (lease.ended_at or event.at) - lease.leased_at
-        if lease.counted:
+            tally.seconds -= float(leases.ended_at[number]) - float(leases.leased_at[number])
+        if leases.counted[number] == 1:
             self._buy(number, tally, -1)
-            self._discount(number, False)
-        self._without_answer(number, RELEASED, event.at)
+            self._close(int(leases.task[number]), NONE)
+        leases.put(number, status=_CODE[status], ended_at=ended_at, label=NONE, counted=NONE)
+        return number
 
-    def _on_paused(self, event: Event) -> None:
-        self.row.paused = True
-        self.row.rules = replace(self.row.rules, paused_because=event.data.get("because", ""))
+    def _on_self_assigned(self, event: Event) -> None:
+        """Nothing was reserved and nothing is in flight: the lease is over as it begins."""
+        _, number, secret = split_lease_id(event.data["lease"])
+        self._begun(event, number, RELEASED, event.at)
+        self.leases.put(number, secret=secret)
 
     def _on_resumed(self, event: Event) -> None:
-        self.row.paused = False
-        self.row.rules = replace(self.row.rules, paused_because="")
+        self.row.paused, self.row.paused_because = False, ""
         if self.row.last_arrival is not None:
             self.row.last_arrival = event.at  # nobody could arrive during the pause
 
     def _on_changed(self, event: Event) -> None:
-        row = self.row
         self._take_back()
-        for name in COUNTED & event.data.keys():
-            setattr(row, name, event.data[name])
-        row.amended = amended_with(row.amended, event.data)
-        row.config = row.config.with_changes(json.loads(row.amended))
-
-    def _on_tuned(self, event: Event) -> None:
-        self.row.rho = event.data["rho"]
+        self.row.config = self.row.config.with_changes(event.data)
 
     def _on_closed(self, event: Event) -> None:
         self._take_back()
         self.row.closed_seq, self.row.closed_reason = event.seq, event.data["reason"]
-
-    def _on_reopened(self, event: Event) -> None:
-        self.row.closed_seq = self.row.closed_reason = None
 
     def _on_clock_accepted(self, event: Event) -> None:
         """The log goes on at another time; if at an earlier one, what was dated later is brought back to it."""
@@ -804,171 +729,137 @@ class CampaignState:
         if row.last_arrival is not None:
             row.last_arrival = event.at
         if "expires_at" in event.data:
-            self.changes.large = True
             until, out = event.data["expires_at"], leases.status[:n] == _OUT
-            late = leases.expires_at[:n] > until
-            early = out & (leases.leased_at[:n] > event.at)
-            for number in np.flatnonzero(late | early).tolist():
-                self._touch(number)
-            leases.expires_at[:n][late] = until
-            leases.leased_at[:n][early] = event.at
+            for number in np.flatnonzero(leases.expires_at[:n] > until).tolist():
+                leases.put(number, expires_at=until)
+            for number in np.flatnonzero(out & (leases.leased_at[:n] > event.at)).tolist():
+                leases.put(number, leased_at=event.at)
             self._index_leases()
             row.arrivals = row.arrival_s = 0.0  # they counted the time that the clock was ahead
 
-    def _on_refitted(self, event: Event) -> None:
-        """What was learnt follows from the log itself (``campaign.crowd_model``), and so does what was repaired."""
-
-    _on_refitting = _on_rebuilt = _on_refitted
-
-    def _on_noticed(self, event: Event) -> None:
-        self.row.rules = replace(self.row.rules, noticed=tuple(Notice(*one) for one in event.data["notices"]))
-
     def _take_back(self, worker: str | None = None) -> None:
         """The notice about a worker, or the one that nobody can label more, no longer holds."""
-        noticed = self.row.rules.noticed
-        kept = tuple(one for one in noticed if one.worker != worker or one.kind == "truths_contradict")
-        if kept != noticed:
-            self.row.rules = replace(self.row.rules, noticed=kept)
+        if self.row.noticed:
+            kept = (one for one in self.row.noticed if one.worker != worker or one.kind == "truths_contradict")
+            self.row.noticed = tuple(kept)
 
     def _on_worker_paused(self, event: Event) -> None:
         self._take_back(event.data["worker"])
-        tally = self._worker(event.data["worker"])
+        tally = self._worker(event)
         tally.standing, tally.reason = "paused", event.data["reason"]
 
     def _on_worker_blocked(self, event: Event) -> None:
         """The leases that the worker held end; nobody has skipped them, so no tally says so."""
         self._take_back(event.data["worker"])
-        for id in event.data["leases"]:
-            self._end_without_label(event, id, RELEASED)
-        tally = self._worker(event.data["worker"])
+        for number in map(lease_number, event.data["leases"]):
+            self._ended(event, number, RELEASED)
+            self._reserve(number, -1)
+        tally = self._worker(event)
         tally.standing, tally.reason = "blocked", event.data["reason"]
 
     def _on_worker_restored(self, event: Event) -> None:
         self._take_back()
-        tally = self._worker(event.data["worker"])
+        tally = self._worker(event)
         tally.standing, tally.reason = "active", ""
 
     def _on_worker_erased(self, event: Event) -> None:
         """The worker is called otherwise from now on, and nothing that they have written is left."""
         self.changes.large = True
-        who, tally = self.numbers[event.data["worker"]], self._worker(event.data["worker"])
-        tally.reason = ""
-        for lease in [lease for lease in self.comments if self.pool.entries.worker[lease] == who]:
-            self.changes.comments[lease] = self.comments.pop(lease)
+        who = self._number(event.data["worker"])
+        self._tally(who).reason = ""
+        for lease in [lease for lease in self.comments if self.leases.worker[lease] == who]:
+            self._comment(lease, None)
 
     def _rename(self, number: int, name: str) -> None:
         """Call a worker otherwise; whoever reads the log after that meets no other name."""
         if number < len(self.workers) and (old := self.workers[number].worker) != name:
             self.workers[number].worker = name
             self.numbers = {name if which == number else one: which for one, which in self.numbers.items()}
-            noticed = tuple(one._replace(worker=name) if one.worker == old else one for one in self.row.rules.noticed)
-            self.row.rules = replace(self.row.rules, noticed=noticed)
+            noticed = (one._replace(worker=name) if one.worker == old else one for one in self.row.noticed)
+            self.row.noticed = tuple(noticed)
 
     def _on_turned_away(self, event: Event) -> None:
-        row, tally = self.row, self._worker(event.data["worker"])
-        workers = row.rules.turned_away_workers + (tally.turned_away == 0)
-        row.rules = replace(row.rules, turned_away=row.rules.turned_away + 1, turned_away_workers=workers)
+        row, tally = self.row, self._worker(event)
+        row.turned_away += 1
+        row.turned_away_workers += tally.turned_away == 0
         tally.turned_away += 1
         observe_turned_away(row, event.at)
 
     def _on_labels_dropped(self, event: Event) -> None:
         """A dropped label was bought and stays so; its task loses it, and may get another one."""
-        for id, _ in event.data["leases"]:
-            number = self._number(id)
-            self._discount(number, False)
-            self.leases.dropped[number] = True
-        self._worker(event.data["worker"]).dropped += len(event.data["leases"])
+        for number in (lease_number(id) for id, _ in event.data["leases"]):
+            self._close(int(self.leases.task[number]), NONE)
+            self.leases.put(number, dropped=True)
+        self._worker(event).dropped += len(event.data["leases"])
 
     def _on_labels_restored(self, event: Event) -> None:
-        tasks = self.pool.tasks
-        for id, label in event.data["leases"]:
-            number = self._number(id)
-            task = self._touch(number)
-            self._count(event, number, label, bool(tasks.labels[task] + 1 >= tasks.most_labels[task]))
-            self.leases.dropped[number] = False
-        self._worker(event.data["worker"]).dropped -= len(event.data["leases"])
+        for number in (lease_number(id) for id, _ in event.data["leases"]):
+            task = int(self.leases.task[number])
+            if self.pool.tasks.labels[task] >= self.pool.most_labels:
+                self._close(task, event.seq)
+            self.leases.put(number, dropped=False)
+        self._worker(event).dropped -= len(event.data["leases"])
 
     def _on_gold_set(self, event: Event) -> None:
         """Tasks become control questions: they are out of the policy's sight, whatever labels they have."""
-        controls = {task for task, _ in event.data["answers"]}
-        rules = self.row.rules
-        self.row.rules = replace(rules, adjudicated=tuple(task for task in rules.adjudicated if task not in controls))
-        self._know(event)
+        self._adjudicate((), without={task for task, _ in event.data["answers"]})
 
     def _on_adjudicated(self, event: Event) -> None:
-        new = [task for task, _ in event.data["answers"] if not self.is_adjudicated(task)]
-        self.row.rules = replace(self.row.rules, adjudicated=(*self.row.rules.adjudicated, *new))
-        self._know(event)
+        self._adjudicate([task for task, _ in event.data["answers"] if not self.is_adjudicated(task)])
 
     def _on_adjudication_undone(self, event: Event) -> None:
-        row, rules, undone = self.row, self.row.rules, set(event.data["tasks"])
-        self.changes.large = True
-        row.rules = replace(rules, adjudicated=tuple(task for task in rules.adjudicated if task not in undone))
+        tasks = self.pool.tasks
         for task in event.data["tasks"]:
-            self._touch_task(task)
-            self.pool.forget_truth(task)
-            row.controls -= 1
-            tasks = self.pool.tasks
-            if tasks.labels[task] < tasks.most_labels[task]:
-                self.closed_seq.set_row(task, (NONE,))
-                continue
-            row.full += 1
-            if not self.is_full(task):
-                self.closed_seq.set_row(task, (event.seq,))
+            if tasks.labels[task] < self.pool.most_labels:
+                tasks.put(task, closed=NONE)
+            elif not self.is_full(task):
+                tasks.put(task, closed=event.seq)
+        self._adjudicate((), without=set(event.data["tasks"]))
 
-    def _on_guarantee_drawn(self, event: Event) -> None:
-        self.row.rules = replace(self.row.rules, guarantee=event.seq)
-
-    def _on_guarantee_answered(self, event: Event) -> None:
-        """The log has the answers (``campaign.guarantee``)."""
-
-    _on_guarantee_looked = _on_guarantee_answered
-
-    def _on_guarantee_reopened(self, event: Event) -> None:
-        self.row.rules = replace(self.row.rules, guarantee=0)
-
-    def _know(self, event: Event) -> None:
-        """The answers of tasks are known."""
-        self.changes.large = True
-        self._controls = None
-        for task, answer in event.data["answers"]:
-            self._touch_task(task)
-            if not self.is_control(task) and task < self.row.tasks:
-                self.row.controls += 1
-                self.row.full -= self.is_full(task)
-            self.pool.know(task, answer)
+    def _adjudicate(self, new: Iterable[int], without: Container[int] = ()) -> None:
+        """Of more tasks, and not of others, the requester has set the answer; the pool knows it."""
+        self.row.adjudicated = (*(task for task in self.row.adjudicated if task not in without), *new)
+        self._recount()
 
     def _on_predictions_dropped(self, event: Event) -> None:
-        row, worker = self.row, event.data["worker"]
-        row.rules = replace(row.rules, dropped_models=(*row.rules.dropped_models, worker))
-        self._worker(worker).dropped += event.data["labels"]
+        self.row.dropped_models = (*self.row.dropped_models, event.data["worker"])
+        self._worker(event).dropped += event.data["labels"]
 
     def _on_predictions_restored(self, event: Event) -> None:
-        row, worker = self.row, event.data["worker"]
-        row.rules = replace(row.rules, dropped_models=tuple(n for n in row.rules.dropped_models if n != worker))
-        self._worker(worker).dropped -= event.data["labels"]
-
-    def _on_features_added(self, event: Event) -> None:
-        self.row.rules = replace(self.row.rules, features=event.data["hash"])
+        self.row.dropped_models = tuple(name for name in self.row.dropped_models if name != event.data["worker"])
+        self._worker(event).dropped -= event.data["labels"]
 
     def _on_audit_drawn(self, event: Event) -> None:
-        rules, seed = self.row.rules, event.data["seed"]
-        drawn = (*rules.audit, *((task, NOT_ANSWERED) for task in event.data["tasks"]))
-        of, first = (rules.audit_of, rules.audit_seed) if rules.audit else (self.row.tasks, seed)
-        self.row.rules = replace(rules, audit=drawn, audit_of=of, audit_next=self.row.tasks, audit_seed=first)
+        row = self.row
+        if not row.audit:
+            row.audit_of, row.audit_seed = row.tasks, event.data["seed"]
+        row.audit = (*row.audit, *((task, NOT_ANSWERED) for task in event.data["tasks"]))
+        row.audit_next = row.tasks
 
     def _on_audit_answered(self, event: Event) -> None:
-        rules, said = self.row.rules, dict(event.data["answers"])
-        audit = tuple((task, said.get(task, old)) for task, old in rules.audit)
-        of = rules.audit_of if any(answer == NOT_ANSWERED for _, answer in audit) else rules.audit_next
-        self.row.rules = replace(rules, audit=audit, audit_of=of)
+        row, said = self.row, dict(event.data["answers"])
+        row.audit = tuple((task, said.get(task, old)) for task, old in row.audit)
+        if all(answer != NOT_ANSWERED for _, answer in row.audit):
+            row.audit_of = row.audit_next
 
 
-_FOLLOW: Final[dict[str, Callable[[CampaignState, Event], None]]] = {
-    kind: getattr(CampaignState, f"_on_{kind}") for kind in KINDS
+#: Events that only set fields of the campaign's row.
+SETS: Final[dict[str, Callable[[Event], dict[str, Any]]]] = {
+    "created": lambda event: {"rate_memory": event.data["rate_memory"]},
+    "tuned": lambda event: {"rho": event.data["rho"]},
+    "paused": lambda event: {"paused": True, "paused_because": event.data.get("because", "")},
+    "reopened": lambda event: {"closed_seq": None, "closed_reason": None},
+    "noticed": lambda event: {"noticed": tuple(Notice(*one) for one in event.data["notices"])},
+    "features_added": lambda event: {"features": event.data["hash"]},
+    "guarantee_drawn": lambda event: {"guarantee": event.seq},
+    "guarantee_reopened": lambda event: {"guarantee": 0},
+}
+#: What else follows from an event; nothing from those that the log alone has to say (refits, an expert's answers).
+_FOLLOW: Final[dict[str, Callable[[CampaignState, Event], None] | None]] = {
+    kind: getattr(CampaignState, f"_on_{kind}", None) for kind in KINDS
 }
 
 
 def new_campaign(id: str, config: CampaignSettings, now: float) -> CampaignState:
     """A campaign before its first event."""
-    return CampaignState(CampaignRow(id, config, now, config.budget, config.deadline, config.lease_seconds, config.rho))
+    return CampaignState(CampaignRow(id, config, now, config.rho))

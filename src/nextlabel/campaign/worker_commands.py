@@ -63,7 +63,7 @@ def erase_worker(campaign: Commands, worker: str) -> WorkerRow:
     if tally.worker.startswith((PREFIX, ERASED)):
         raise InputError(f"{tally.worker[:60]} is not the name of a person.", "See nextlabel campaign workers.")
     number, name = state.numbers[tally.worker], f"{ERASED}{state.numbers[tally.worker]}"
-    state.source.erase(number)
+    state.source.erase(number, state.leases.worker)
     campaign.record("worker_erased", {"worker": name})
     return state.workers[number]
 
@@ -78,7 +78,9 @@ def drop_labels(campaign: Commands, worker: str, reason: object = "", after: int
         return LabelStep(drop_predictions(campaign, worker, said), 0, None)
     leases = [[lease.id, lease.label] for lease in found]
     campaign.record("labels_dropped", {"worker": worker, "reason": said, "leases": leases})
-    _reconsider(campaign)
+    if campaign.state.row.closed_reason in ("finished", "below_price"):
+        campaign.reopen()  # tasks that lack a label may get one
+    campaign.closing_reason()
     return LabelStep(len(found), 0, found[-1].seq if len(found) == AT_ONCE else None)
 
 
@@ -87,24 +89,17 @@ def restore_labels(campaign: Commands, worker: str, after: int = 0) -> LabelStep
     campaign.expire()
     known_worker(campaign, worker)
     state = campaign.state
-    tasks = state.pool.tasks
+    pool, tasks = state.pool, state.pool.tasks
     found = state.labels_of(worker, dropped=True, after=after, limit=AT_ONCE)
     if not found:
         return LabelStep(restore_predictions(campaign, worker), 0, None)
     fitting = []
     for lease in found:  # a worker has each task once, so that one label never takes another's place
         task = lease.task
-        if state.is_control(task) or tasks.labels[task] + tasks.w[task] < tasks.most_labels[task]:
+        if state.is_control(task) or tasks.labels[task] + tasks.w[task] < pool.most_labels:
             fitting.append([lease.id, lease.label])
     if fitting:
         campaign.record("labels_restored", {"worker": worker, "leases": fitting})
         campaign.closing_reason()
     more = found[-1].seq if len(found) == AT_ONCE else None
     return LabelStep(len(fitting), len(found) - len(fitting), more)
-
-
-def _reconsider(campaign: Commands) -> None:
-    """Tasks that lack a label may get one: a campaign that closed because none did is open again."""
-    if campaign.state.row.closed_reason in ("finished", "below_price"):
-        campaign.reopen()
-    campaign.closing_reason()

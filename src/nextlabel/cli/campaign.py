@@ -261,7 +261,7 @@ def add(
             return _add_features(service, id, known_of, replace_features)
         if answers is not None:
             changed, row = service[id].set_gold(answers), service.store.row(id)
-            controls = row.controls - len(row.rules.adjudicated)
+            controls = row.controls - len(row.adjudicated)
             said = f"{counted(changed, 'answer')} new or corrected; {id} has {counted(controls, 'control question')}."
             return Said({"changed": changed, "controls": controls}, said)
         if profiles is not None:
@@ -396,7 +396,7 @@ def _status(service: CampaignService, id: str, wait: bool) -> Report:
     promised = None if row.config.at_most_wrong is None else service[id].guarantee()
     fields = fields_of(row) | ({} if found is None else {name: getattr(found, name) for name in OF_CERTIFICATE})
     fields |= {} if promised is None else {"guarantee": asdict(promised)}
-    fields |= {"notices": [notice_table(one) for one in row.rules.noticed]}
+    fields |= {"notices": [notice_table(one) for one in row.noticed]}
     r, mu, cost = arrival_rate(row), completion_rate(row), cost_of(row)
     rows = [
         ["state", state_of(row)],
@@ -409,12 +409,12 @@ def _status(service: CampaignService, id: str, wait: bool) -> Report:
         ["lease", f"{lease_seconds(row):.0f} s"],
     ]
     more, caption = ([], "No tasks yet: nextlabel campaign add.") if found is None else _expected(row, found)
-    said = [row.rules.paused_because, caption]
+    said = [row.paused_because, caption]
     if promised is not None:
         said = [promised.sentence, promised.next_step, " ".join(filter(None, said))]
     lines = [
         line
-        for one in row.rules.noticed
+        for one in row.noticed
         for line in (one.text, *(f"  {it.replace('_', ' ')}: {_call_for(id, one.worker, it)}" for it in one.actions))
     ]
     title, caption = f"{row.id} {row.config.name}".strip(), " ".join(filter(None, said))
@@ -424,7 +424,7 @@ def _status(service: CampaignService, id: str, wait: bool) -> Report:
 def _expected(row: CampaignRow, found: Certificate) -> tuple[list[list[str]], str]:
     """What the certificate expects, in rows and in a sentence."""
     untested = row.config.knows_workers and not row.controls and found.audit is None
-    contradicted = any(one.kind == "truths_contradict" for one in row.rules.noticed)
+    contradicted = any(one.kind == "truths_contradict" for one in row.noticed)
     name = "known items right" if contradicted else "agreement now" if untested else "expected now"
     rows = [[name, f"{found.now:.4f}"], *([["at most in the end", found.withheld]] if found.withheld else [])]
     if found.upper is not None:
@@ -597,7 +597,7 @@ def audit(
     found = None if answers is None else read_answers(answers)
     with service_at(db) as service:
         row, campaign, made = service.store.row(id), service[id], dict[str, Any]()
-        promised = freeze or reopen or next_look or kept is not None or bool(row.rules.guarantee)
+        promised = freeze or reopen or next_look or kept is not None or bool(row.guarantee)
         if promised and (freeze or (planned is not None and not reopen)):
             campaign.freeze(planned, of)
         elif not promised and planned is not None:
@@ -627,7 +627,7 @@ def audit(
     audited = None if certificate is None else certificate.audit
     fields = {"drawn": len(items), "answered": known, "audit": None if audited is None else asdict(audited), **made}
     if audited is not None and certificate is not None:
-        new = row.tasks - row.rules.audit_of
+        new = row.tasks - row.audit_of
         itself = f" The model itself expects {certificate.now:.1%}." if row.config.reward == Accuracy() else ""
         whole = f"the items but {new:,} that were added since" if new else "all items"
         text += (
@@ -644,10 +644,10 @@ def _link(service: CampaignService, id: str, public_url: str | None) -> dict[str
     from nextlabel.service.links import link_url
 
     row = service.store.row(id)
-    if not row.rules.guarantee:
+    if not row.guarantee:
         check_drawn(row)
     signer, settings, warning = links_at(service.store, public_url)
-    token = signer.audit_token(id, 0 if row.rules.guarantee else len(row.rules.audit))
+    token = signer.audit_token(id, 0 if row.guarantee else len(row.audit))
     say(f"warning: {warning}" if warning else f"nextlabel campaign links {id} --revoke --audit ends it.")
     return {"link": link_url(settings.base_url, token), "warning": warning or None}
 

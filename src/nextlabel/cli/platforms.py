@@ -6,6 +6,7 @@ from typing import Literal
 
 import typer
 
+from nextlabel.campaign.records import Visit
 from nextlabel.cli.database import ID, links_at, service_at
 from nextlabel.cli.options import DB, PUBLIC_URL, argument, flag, number, verb
 from nextlabel.cli.output import Said, checked_file, say
@@ -103,7 +104,7 @@ def statuses(
 
         service.store.row(id)
         effects = service.visits.statuses_changed(id, platform, changes, ServiceSettings().drop_statuses)
-        visits = service.store.visits.of(id, platform)
+        visits = service.store.records.find(Visit, campaign=id, platform=platform)
     if file is not None:
         done = ", ".join(f"{many} {effect}" for effect, many in effects.items()) or "none of this campaign"
         say(f"{counted(len(changes), 'submission')} read: {done}.")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import typer
 
+from nextlabel.campaign.records import AccessToken
 from nextlabel.cli.database import names_of, service_at
 from nextlabel.cli.options import DB, argument, flag, switch, verb
 from nextlabel.cli.output import Said, tabled
@@ -56,15 +57,16 @@ def list_tokens(
 ) -> Report:
     """Show the names, roles and limits of all tokens, which themselves are not stored; or what was done with them."""
     with service_at(db) as service:
-        access = service.store.access
+        records = service.store.records
         if activity:
-            rows = [asdict(one) | {"at": iso(one.at)} for one in access.activity("", (), "", MOST_ACTIVITY)]
+            rows = [asdict(one) | {"at": iso(one.at)} for one in records.activity("", (), "", MOST_ACTIVITY)]
             header = ("at", "token", "campaign", "request")
             cells = [[row[name] for name in header] for row in rows]
             return tabled("Who changed what", header, cells, f"{counted(len(rows), 'change')}.", {"activity": rows})
         told = ("name", "role", "owner", "campaigns")
         rows = [
-            {name: getattr(one, name) for name in told} | {"created_at": iso(one.created_at)} for one in access.tokens()
+            {name: getattr(one, name) for name in told} | {"created_at": iso(one.created_at)}
+            for one in records.find(AccessToken)
         ]
     title, cells = f"Tokens of {without_passwords(db)}", [list(row.values()) for row in rows]
     columns = ("name", "role", "owner", "only", "made")

@@ -63,8 +63,7 @@ def workers(
         from nextlabel.crowd.questions import learn_labels
         from nextlabel.files.labels import read_answers
         from nextlabel.files.write import write_csv
-        from nextlabel.reporting.numbers import labels_report, numbers_report
-        from nextlabel.reporting.pairs import pairs_report
+        from nextlabel.reporting.numbers import labels_report, numbers_report, pairs_report
         from nextlabel.reporting.workers import workers_report
         from nextlabel.solve.crowd.from_labels import bound_from_labels
 
@@ -89,13 +88,13 @@ def workers(
             truth, known_of = columns.gold(gold if words is None else None, table), columns.features(features)
         read, notes, bound = say_read(table.report, truth, known_of), list[str](), dict[str, Any]()
         with working(f"Learning from {labels}"):
-            alike = None if answer == "multi" else agreement(table, *([kind.level] if answer != "choice" else []))
             if answer == "multi":
                 found = learn_labels(table, known)
             elif isinstance(kind, Number | Rating):
                 found = learn_numbers(table, kind)
             else:
                 found = learn_crowd(table, truth, features=known_of)
+            alike = None if answer == "multi" else agreement(table, *([kind.level] if answer != "choice" else []))
         if budget is not None:
             with working(f"Bounding {counted(budget, 'more label', 'more labels')}") as progress:
                 limit = bound_from_labels(table, budget, truth, arrivals=arrivals, seed=seed, progress=progress)

@@ -1,13 +1,9 @@
 """Policies: which task the next worker gets. One small file each; ``registry`` knows them by name.
 
-A policy of your own derives from ``nl.policies.Policy`` or one of its kin.
+A policy of your own derives from ``nl.policies.Policy`` or one of its kin. Names are imported when they are first used.
 """
 
-from nextlabel.policies.base import ClassView, Policy, ScoreTables, Setting, StaticPolicy
-from nextlabel.policies.crowd.policies import CrowdView, WorkerPolicy
-from nextlabel.policies.index import Index as IndexPolicy
-from nextlabel.policies.okg import OKG
-from nextlabel.policies.registry import make_policy
+from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 

@@ -20,6 +20,7 @@ An entry is in flight, came in with an answer that counts, or is gone:
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, Final, Literal, NamedTuple, Protocol, Self
 
@@ -89,10 +90,15 @@ class Allocator(Protocol):
 
 
 class Columns:
-    """Arrays of one length that grow together, by doubling; ``size`` rows are in use."""
+    """Arrays of one length that grow together, by doubling; ``size`` rows are in use.
+
+    From ``begin`` on it is noted which rows change (``touch``), so that they can be written elsewhere, or put back.
+    """
 
     def __init__(self, **fills: tuple[type, Any]) -> None:
-        self.size, self._fills = 0, fills
+        self._fills, self.size, self.first = fills, 0, 0
+        #: The values of the rows below ``first`` that have changed.
+        self.before: dict[int, tuple[Any, ...]] = {}
         self._grow(FIRST_ROWS)
 
     def _grow(self, length: int) -> None:
@@ -102,8 +108,11 @@ class Columns:
             setattr(self, name, column)
         self._all: list[NDArray[Any]] = [getattr(self, name) for name in self._fills]
 
-    def extend(self, rows: int, **values: Any) -> range:
-        """More rows, with the values that are given and the usual ones elsewhere; returns their numbers."""
+    def __len__(self) -> int:
+        return self.size
+
+    def extend(self, rows: int, **values: Any) -> None:
+        """More rows, with the values that are given and the usual ones elsewhere."""
         length = len(self._all[0])
         while length < self.size + rows:
             length *= 2
@@ -112,22 +121,39 @@ class Columns:
         first, self.size = self.size, self.size + rows
         for name, value in values.items():
             getattr(self, name)[first : self.size] = value
-        return range(first, self.size)
-
-    def truncate(self, size: int) -> None:
-        """Only the first rows; the others are as if they had never been."""
-        for array, (_, fill) in zip(self._all, self._fills.values(), strict=True):
-            array[size : self.size] = fill
-        self.size = size
 
     def row(self, number: int) -> tuple[Any, ...]:
         """The values of a row."""
         return tuple([array.item(number) for array in self._all])
 
-    def set_row(self, number: int, values: tuple[Any, ...]) -> None:
+    def put(self, number: int, **values: Any) -> None:
         """Other values of a row."""
-        for array, value in zip(self._all, values, strict=True):
-            array[number] = value
+        self.touch(number)
+        for name, value in values.items():
+            getattr(self, name)[number] = value
+
+    def begin(self) -> None:
+        """All rows are as they should be: from now on it is noted what changes."""
+        self.first, self.before = self.size, {}
+
+    def touch(self, number: int) -> None:
+        """A row is about to change."""
+        if number < self.first and number not in self.before:
+            self.before[number] = self.row(number)
+
+    @property
+    def changed(self) -> list[int]:
+        """The rows that have changed, and those that are new."""
+        return [*self.before, *range(self.first, self.size)]
+
+    def rollback(self) -> None:
+        """Put back what has changed."""
+        for array, (_, fill) in zip(self._all, self._fills.values(), strict=True):
+            array[self.first : self.size] = fill
+        self.size = self.first
+        for number, values in self.before.items():
+            for array, value in zip(self._all, values, strict=True):
+                array[number] = value
 
     @property
     def nbytes(self) -> int:
@@ -143,6 +169,7 @@ class TaskColumns(Columns):
     """``class_id`` and ``place`` of each task, its belief ``node``, ``w`` labels in flight and ``labels`` that came in.
 
     ``gold`` is the answer of a control question, else -1; ``last`` the last entry of the task, -1 if there is none.
+    ``closed`` is what the pool's owner notes of a task that can have no more labels, else -1.
     """
 
     class_id: NDArray[np.int32]
@@ -151,29 +178,31 @@ class TaskColumns(Columns):
     w: NDArray[np.int32]
     labels: NDArray[np.int32]
     gold: Ints
-    most_labels: NDArray[np.int16]
-    most_in_flight: NDArray[np.int16]
     last: Ints
+    closed: Ints
 
     def __init__(self) -> None:
         super().__init__(
             class_id=(np.int32, 0), place=(np.float64, 0.0), node=(np.int32, 0), w=(np.int32, 0), labels=(np.int32, 0),
-            gold=(np.int64, -1), most_labels=(np.int16, 0), most_in_flight=(np.int16, 0), last=(np.int64, -1),
+            gold=(np.int64, -1), last=(np.int64, -1), closed=(np.int64, -1),
         )  # fmt: skip
 
 
 class EntryColumns(Columns):
-    """Who was given what: ``answer`` counts, or is ``IN_FLIGHT`` or ``GONE``; ``before`` is the task's entry before."""
+    """Who was given what: ``answer`` counts, or is ``IN_FLIGHT`` or ``GONE``; ``previous`` is the task's entry before.
+
+    ``more``: what the pool's owner keeps of each.
+    """
 
     task: Ints
     worker: NDArray[np.int32]
     answer: Ints
-    before: Ints
+    previous: Ints
 
-    def __init__(self) -> None:
+    def __init__(self, **more: tuple[type, Any]) -> None:
         super().__init__(
-            task=(np.int64, -1), worker=(np.int32, -1), answer=(np.int64, GONE), before=(np.int64, -1)
-        )  # fmt: skip
+            task=(np.int64, -1), worker=(np.int32, -1), answer=(np.int64, GONE), previous=(np.int64, -1), **more
+        )
 
 
 class TaskPool:
@@ -182,8 +211,9 @@ class TaskPool:
     Cost: a step a few microseconds; who has held a task is a walk along its entries.
     """
 
-    def __init__(self, answers: int, most_labels: int) -> None:
+    def __init__(self, answers: int, most_labels: int, most_in_flight: int) -> None:
         self._lattice = answers, most_labels
+        self.most_labels, self.most_in_flight = most_labels, most_in_flight
         self.tasks, self.entries = TaskColumns(), EntryColumns()
         self.published = 0
         #: How many tasks each worker has held.
@@ -195,56 +225,49 @@ class TaskPool:
         self._entered(0)
         return self
 
-    # What grows
-
-    def add(self, class_id: Any, place: Any, most_labels: int, most_in_flight: int) -> None:
-        """More tasks, which nobody is given before ``publish``."""
-        self.tasks.extend(
-            len(place), class_id=class_id, place=place, most_labels=most_labels, most_in_flight=most_in_flight
-        )
+    # What happens
 
     def publish(self) -> None:
         """All tasks are there from now on."""
         first, self.published = self.published, self.tasks.size
         self._entered(first)
 
-    # What happens
-
     def assign(self, lease: int, task: int, worker: int) -> None:
         """The worker has been given the task."""
         self._leave(task)
-        self._enter_entry(lease, task, worker, IN_FLIGHT)
+        self.hold(lease, task, worker)
+        self.entries.answer[lease] = IN_FLIGHT
         self.tasks.w[task] += 1
         self._enter(task)
 
     def hold(self, lease: int, task: int, worker: int) -> None:
         """The worker has had the task unasked, and nothing is in flight."""
-        self._enter_entry(lease, task, worker, GONE)
+        assert lease == self.entries.size, "entries are numbered in the order in which tasks are given out"
+        self.entries.extend(1, task=task, worker=worker, previous=self.tasks.last[task])
+        self.tasks.put(task, last=lease)
+        self.held += [0] * (worker + 1 - len(self.held))
+        self.held[worker] += 1
 
     def complete(self, lease: int, answer: int) -> None:
         """The label of an entry has come in and counts; that of a control question says nothing of its task."""
-        task, tasks = int(self.entries.task[lease]), self.tasks
-        self._leave(task)
+        task, tasks = self._take(lease), self.tasks
         if self.entries.answer[lease] == IN_FLIGHT:
             tasks.w[task] -= 1
         self.entries.answer[lease] = answer
         if tasks.gold[task] < 0:
-            tasks.labels[task] += 1
-            tasks.node[task] = self._node_after(task, answer)
+            self._count(task, answer)
         self._enter(task)
 
     def cancel(self, lease: int) -> None:
         """The label of an entry in flight is not expected any more, or does not count."""
-        task = int(self.entries.task[lease])
-        self._leave(task)
+        task = self._take(lease)
         self.tasks.w[task] -= 1
         self.entries.answer[lease] = GONE
         self._enter(task)
 
     def reopen(self, lease: int) -> None:
         """An entry that has an answer, or is gone, is in flight again."""
-        task, tasks, answer = int(self.entries.task[lease]), self.tasks, int(self.entries.answer[lease])
-        self._leave(task)
+        task, tasks, answer = self._take(lease), self.tasks, int(self.entries.answer[lease])
         tasks.w[task] += 1
         self.entries.answer[lease] = IN_FLIGHT
         if answer >= 0 and tasks.gold[task] < 0:
@@ -261,38 +284,41 @@ class TaskPool:
     def forget_truth(self, task: int) -> None:
         """The task's truth is not known any more: its belief follows from the labels that count."""
         self._leave(task)
-        tasks, entries = self.tasks, self.entries
-        tasks.gold[task], tasks.labels[task], tasks.node[task] = -1, 0, 0
-        entry = int(tasks.last[task])
-        while entry >= 0:
-            if entries.answer[entry] >= 0:
-                tasks.labels[task] += 1
-                tasks.node[task] = self._node_after(task, int(entries.answer[entry]))
-            entry = int(entries.before[entry])
+        self.tasks.put(task, gold=-1, labels=0, node=0)
+        for entry in self.entries_of(task):
+            if self.entries.answer[entry] >= 0:
+                self._count(task, int(self.entries.answer[entry]))
         self._enter(task)
 
-    def restore(self, task: int, values: tuple[Any, ...]) -> None:
-        """Put a task back to what it was (``tasks.row``)."""
-        self._leave(task)
-        self.tasks.set_row(task, values)
-        self._enter(task)
+    def begin(self) -> None:
+        """From now on it is noted what changes."""
+        self.tasks.begin()
+        self.entries.begin()
 
-    def forget_entries(self, size: int) -> None:
-        """Only the first entries have been; the tasks of the others are restored by the caller."""
-        for worker in self.entries.worker[size : self.entries.size].tolist():
+    def rollback(self) -> None:
+        """Put back what has changed since then."""
+        for worker in self.entries.worker[self.entries.first : self.entries.size].tolist():
             self.held[worker] -= 1
-        self.entries.truncate(size)
+        changed = self.tasks.changed
+        for task in changed:
+            self._leave(task)
+        self.tasks.rollback()
+        self.entries.rollback()
+        for task in changed:
+            self._enter(task)
 
     # What is asked
 
+    def entries_of(self, task: int) -> Iterator[int]:
+        """The entries of a task, the last one first."""
+        entry = int(self.tasks.last[task])
+        while entry >= 0:
+            yield entry
+            entry = int(self.entries.previous[entry])
+
     def has_held(self, task: int, worker: int) -> bool:
         """Whether the worker was ever given the task."""
-        entry, entries = int(self.tasks.last[task]), self.entries
-        while entry >= 0:
-            if entries.worker[entry] == worker:
-                return True
-            entry = int(entries.before[entry])
-        return False
+        return any(self.entries.worker[entry] == worker for entry in self.entries_of(task))
 
     def has_held_all(self, worker: int) -> bool:
         """Whether nothing is left for the worker, whatever is open."""
@@ -323,27 +349,26 @@ class TaskPool:
 
     def has_room(self, task: int) -> bool:
         """Whether the task may have one more label, and one more worker at it."""
-        tasks = self.tasks
-        return bool(
-            tasks.w[task] < tasks.most_in_flight[task] and tasks.labels[task] + tasks.w[task] < tasks.most_labels[task]
-        )
+        w = self.tasks.w[task]
+        return bool(w < self.most_in_flight and self.tasks.labels[task] + w < self.most_labels)
 
     @property
     def nbytes(self) -> int:
         """Bytes in memory, about."""
         return self.tasks.nbytes + self.entries.nbytes
 
-    def _enter_entry(self, lease: int, task: int, worker: int, answer: int) -> None:
-        assert lease == self.entries.size, "entries are numbered in the order in which tasks are given out"
-        self.entries.extend(1, task=task, worker=worker, answer=answer, before=self.tasks.last[task])
-        self.tasks.last[task] = lease
-        while len(self.held) <= worker:
-            self.held.append(0)
-        self.held[worker] += 1
+    def _take(self, lease: int) -> int:
+        """An entry is about to change, and its task, whose number is returned."""
+        task = int(self.entries.task[lease])
+        self.entries.touch(lease)
+        self._leave(task)
+        return task
 
-    def _node_after(self, task: int, answer: int) -> int:
-        """The task's node after one label more; numbers, which nodes do not tell apart, are counted as one answer."""
-        return int(simplex(*self._lattice)[1][self.tasks.node[task], min(answer, self._lattice[0] - 1)])
+    def _count(self, task: int, answer: int) -> None:
+        """One label more of a task; numbers, which nodes do not tell apart, are counted as one answer."""
+        tasks, (answers, most) = self.tasks, self._lattice
+        tasks.labels[task] += 1
+        tasks.node[task] = simplex(answers, most)[1][tasks.node[task], min(answer, answers - 1)]
 
     def _node_before(self, node: int, answer: int) -> int:
         """The node with one label of that answer less."""
@@ -356,6 +381,7 @@ class TaskPool:
 
     def _leave(self, task: int) -> None:
         """A task is about to change."""
+        self.tasks.touch(task)
 
     def _enter(self, task: int) -> None:
         """A task has changed."""

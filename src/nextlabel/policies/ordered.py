@@ -51,9 +51,15 @@ class OrderedPool(TaskPool):
     choose_group: GroupChoice
 
     def __init__(
-        self, answers: int, most_labels: int, seed: int, scores: Scores | None = None, least: float = 0.0
+        self,
+        answers: int,
+        most_labels: int,
+        most_in_flight: int,
+        seed: int,
+        scores: Scores | None = None,
+        least: float = 0.0,
     ) -> None:
-        super().__init__(answers, most_labels)
+        super().__init__(answers, most_labels, most_in_flight)
         self.seed, self.scores, self._least = seed, scores, least
         #: How many tasks each list has, and (order, task) of those that were looked into.
         self._counts: dict[Group, int] = {}
@@ -146,6 +152,7 @@ class OrderedPool(TaskPool):
         return (place, task) if self.scores is None else (-self._score[task], -place, task)
 
     def _leave(self, task: int) -> None:
+        super()._leave(task)
         key = self._key(task)
         if key is None:
             return
@@ -179,7 +186,7 @@ class OrderedPool(TaskPool):
         if self.scores is None:
             self._counts, self._lists = super().groups(), {}
             return
-        room = (tasks.w < tasks.most_in_flight) & (tasks.labels + tasks.w < tasks.most_labels) & (tasks.gold < 0)
+        room = (tasks.w < self.most_in_flight) & (tasks.labels + tasks.w < self.most_labels) & (tasks.gold < 0)
         new = first + np.flatnonzero(room[first:n])
         self._score.update(zip(new.tolist(), self._scored(new).tolist(), strict=True))
         self._counts = {EVERY: len(self._score)} if self._score else {}

@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 
 from anyio import to_thread
 
-from nextlabel.campaign.records import AccessToken, Activity, Role, no_campaign
+from nextlabel.campaign.records import AccessToken, Activity, Role, Session, no_campaign
 from nextlabel.campaign.rows import LINK_SECRET, PATTERN, CampaignRow, campaign_of
 from nextlabel.errors import ConflictError, InputError, NextlabelError, NotAllowedError, NotFoundError
 from nextlabel.store.sql import SqlStore
@@ -57,8 +57,8 @@ def read_access(store: SqlStore) -> AccessState:
     """The state of a store, whose secret is made if there is none."""
     if store.get(SECRET) is None:
         store.put(SECRET, secrets.token_bytes(32))
-    tokens = {token.hash: token for token in store.access.tokens()}
-    return AccessState((store.get(SECRET) or b"").hex(), store.access.link_versions(), tokens)
+    tokens = {token.hash: token for token in store.records.find(AccessToken)}
+    return AccessState((store.get(SECRET) or b"").hex(), store.records.link_versions(), tokens)
 
 
 def rotate_secrets(store: SqlStore) -> None:
@@ -68,7 +68,7 @@ def rotate_secrets(store: SqlStore) -> None:
     """
     store.put(FINGERPRINT, b"", replace=True)
     store.put(SECRET, secrets.token_bytes(32), replace=True)
-    store.access.end_sessions(float("inf"))
+    store.records.remove(Session)
 
 
 class AccessCache:
@@ -110,7 +110,7 @@ class AccessCache:
             return
         if named:
             if named not in self._owners and token.owner:
-                self._owners[named] = await to_thread.run_sync(self._store.access.owner, named)
+                self._owners[named] = await to_thread.run_sync(self._store.records.owner, named)
             if not _opens(token, named, self._owners):
                 raise no_campaign(named)
         elif token.campaigns and method not in ("GET", "HEAD"):
@@ -122,7 +122,7 @@ class AccessCache:
         """Those of some campaigns that a token opens."""
         if token is None or not (token.owner or token.campaigns):
             return list(rows)
-        owners = self._store.access.owners()
+        owners = self._store.records.owners()
         return [row for row in rows if _opens(token, row.id, owners)]
 
     def activity(self, token: AccessToken | None, campaign: str = "", limit: int = 200) -> list[Activity]:
@@ -130,13 +130,13 @@ class AccessCache:
         owner, within = ("", frozenset[str]()) if token is None else (token.owner, token.limited)
         if campaign and within and campaign not in within:
             return []
-        return self._store.access.activity(owner, within, campaign, limit)
+        return self._store.records.activity(owner, within, campaign, limit)
 
     async def note(self, token: AccessToken, campaign: str, request: str) -> None:
         """Keep who changed what."""
         action = Activity(time.time(), token.name, token.owner, campaign, request)
         try:
-            await to_thread.run_sync(self._store.access.note, action)
+            await to_thread.run_sync(self._store.records.add, action)
         except NextlabelError as error:
             _log.warning("%s by %s was not noted", request, token.name, exc_info=error)
 
@@ -154,7 +154,7 @@ def _opens(token: AccessToken, campaign: str, owners: Mapping[str, str]) -> bool
 
 def first_token(store: SqlStore) -> str | None:
     """A first token, to be shown to whoever started the service; None if the store has one already."""
-    return None if store.access.tokens() else create_token(store, FIRST, "administrator")
+    return None if store.records.find(AccessToken) else create_token(store, FIRST, "administrator")
 
 
 def create_token(
@@ -185,26 +185,26 @@ def create_token(
     token, own = PREFIX + secrets.token_urlsafe(32), owner or (name if role == "requester" else "")
     own, limits = own and checked_name(own), ",".join(sorted(set(campaigns)))
     record = AccessToken(checked_name(name), role, hashed(token), time.time(), own, limits)
-    if not store.access.save_token(record, replace):
+    if not store.records.add(record, replace):
         raise ConflictError(f"there is a token {name!r} already.", "Choose another name, or revoke that token first.")
     return token
 
 
 def tokens_of(store: SqlStore, by: AccessToken | None) -> list[AccessToken]:
     """The tokens that somebody may see and end: an administrator all, a requester those for their own campaigns."""
-    return [one for one in store.access.tokens() if by is None or by.owner in ("", one.owner)]
+    return [one for one in store.records.find(AccessToken) if by is None or by.owner in ("", one.owner)]
 
 
 def revoke_token(store: SqlStore, name: str, by: AccessToken | None = None) -> None:
     """End a token, and with it the sessions of browsers that signed in with it."""
-    if name not in {one.name for one in tokens_of(store, by)} or not store.access.remove_token(name):
+    if name not in {one.name for one in tokens_of(store, by)} or not store.records.remove(AccessToken, name=name):
         raise NotFoundError(f"there is no token {name[:64]!r}.", "nextlabel token list shows the names.")
 
 
 def give_campaign(store: SqlStore, campaign: str, owner: str) -> None:
     """Hand a campaign over to an owner, or with an empty name to nobody."""
     store.row(campaign)
-    store.access.set_owner(campaign, checked_name(owner) if owner else "")
+    store.records.set_owner(campaign, checked_name(owner) if owner else "")
 
 
 def checked_name(name: str) -> str:

@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 from nextlabel.application.imports import Progress
 from nextlabel.application.service import CampaignService
 from nextlabel.application.worker_reports import MOST_WORKERS
-from nextlabel.campaign.records import ImportRow
+from nextlabel.campaign.records import Activity, ImportRow
 from nextlabel.campaign.rows import ERASED
 from nextlabel.campaign.states import PREFIX
 from nextlabel.errors import NextlabelError, UnavailableError
@@ -100,7 +100,7 @@ def erase_old(service: CampaignService, days: float) -> None:
         for one in service.store.workers(row.id, MOST_WORKERS):
             if one.last_at < before and not one.worker.startswith((PREFIX, ERASED)):
                 service.erase_worker(row.id, one.worker)
-    service.store.access.forget_activity(before)
+    service.store.records.forget(Activity, before)
 
 
 @contextmanager

@@ -206,7 +206,7 @@ def revoke_links(store: SqlStore, campaign: str, workers: Iterable[str], join: b
     secret = store.get(SECRET) or b""
     names = [link_name(secret, campaign, checked_worker(worker)) for worker in workers]
     for name in [*names, *([JOIN_LINK] if join else []), *([AUDIT_LINK] if audit else [])]:
-        store.access.revoke_link(campaign, name)
+        store.records.revoke_link(campaign, name)
 
 
 def signing_key(store: SqlStore, key_file: str = "") -> bytes:

@@ -82,7 +82,7 @@ class Recorded:
         if isinstance(crowd, PairCrowd):
             crowd.add_pairs([(str(i), str(j)) for i, j in self.pairs.tolist()])
         no_offsets = np.zeros((labels.tasks, len(crowd.given_share)))
-        crowd.add_tasks(no_offsets, *(np.full(labels.tasks, most) for most in LIMITS))
+        crowd.add_tasks(no_offsets, *LIMITS)
         left: dict[int, dict[int, int]] = {crowd.add_worker(): {} for _ in range(labels.workers)}
         for row, (task, worker) in enumerate(zip(labels.task.tolist(), labels.worker.tolist(), strict=True)):
             left[worker][task] = row

@@ -28,16 +28,14 @@ A write is described once, by table and columns, and a row is a tuple with a val
 
 from __future__ import annotations
 
-import logging
 import os
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import contextmanager, nullcontext, suppress
+from functools import cache
 from pathlib import Path
-from threading import Lock, Thread
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import (
     Connection,
@@ -49,32 +47,16 @@ from sqlalchemy import (
     create_engine,
     event,
     exc,
-    insert,
-    text,
     update,
 )  # fmt: skip
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.dialects.postgresql import psycopg as psycopg_dialect
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 from sqlalchemy.pool import QueuePool, StaticPool
 
-from nextlabel.campaign.rows import CampaignRow
 from nextlabel.errors import BusyError, InputError, StorageFullError, UnavailableError
 from nextlabel.prose import without_passwords
-
-#: Tables with several indexes that begin alike, and that of the two numbers of ``_sizes`` which is their size.
-TABLES = {"tasks": 0, "payloads": 0, "leases": 1}
-
-#: Rows below which any plan will do, and the seconds that ``close`` waits for the thread.
-FEW, PATIENCE_S = 200, 10.0
-
-_known = text(
-    "SELECT c.relname, c.reltuples FROM pg_class c "
-    "WHERE c.relname = ANY(:names) AND c.relnamespace = current_schema()::regnamespace"
-)
-_log = logging.getLogger("nextlabel.store")
-
 
 try:
     import psycopg
@@ -242,7 +224,7 @@ def errors_as_unavailable() -> Iterator[None]:
             cause, "sqlstate", ""
         ) == _FULL:
             raise storage_full() from error
-        raise UnavailableError(f"the database does not answer: {_first_line(cause)}.", "Try again.") from error
+        raise UnavailableError(f"the database does not answer: {first_line(cause)}.", "Try again.") from error
 
 
 def storage_full() -> StorageFullError:
@@ -267,143 +249,49 @@ def _sqlite_is_locked(cause: Any) -> bool:
     return code is not None and code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
-def _first_line(cause: Any) -> str:
+def first_line(cause: Any) -> str:
+    """What an error of the driver says, in short."""
     lines = str(cause).strip().splitlines() or [type(cause).__name__]
     return without_passwords(lines[0].rstrip("."))[:200]
 
 
-class TableStatistics:
-    """Analyzes the tables of a database when what this process has seen of them has doubled."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        self._sizes: dict[str, tuple[int, int]] = {}
-        self._seen, self._analyzed = [0, 0], [FEW, FEW]
-        self._lock = Lock()
-        self._thread: Thread | None = None
-
-    def note(self, row: CampaignRow) -> None:
-        """A campaign as it is after a transaction that was committed."""
-        if self._engine.dialect.name != "postgresql":
-            return
-        size = row.tasks + row.rules.hidden, row.given
-        with self._lock:
-            before = self._sizes.get(row.id, (0, 0))
-            if size == before:
-                return
-            self._sizes[row.id] = size
-            self._seen = [seen + now - then for seen, now, then in zip(self._seen, size, before, strict=True)]
-            if self._thread is None and self._have_doubled():
-                self._thread = Thread(target=self._work, name="statistics", daemon=True)
-                self._thread.start()
-
-    def close(self) -> None:
-        """Wait for what is under way."""
-        thread = self._thread
-        if thread is not None:
-            thread.join(PATIENCE_S)
-
-    def _have_doubled(self) -> bool:
-        return any(seen >= 2 * old for seen, old in zip(self._seen, self._analyzed, strict=True))
-
-    def _work(self) -> None:
-        while True:
-            with self._lock:
-                if not self._have_doubled():
-                    self._thread = None
-                    return
-                seen = list(self._seen)
-                self._analyzed = [max(size, FEW) for size in seen]
-            self._analyze(seen)
-
-    def _analyze(self, seen: list[int]) -> None:
-        """Analyze the tables of which the server knows less than half of what was seen."""
-        try:
-            with self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-                known = {name: rows for name, rows in connection.execute(_known, {"names": list(TABLES)})}
-                for table, size in TABLES.items():
-                    if seen[size] > max(2 * known.get(table, 0.0), FEW):
-                        connection.execute(text(f"ANALYZE {table}"))
-        except SQLAlchemyError as error:
-            _log.warning("the database's statistics are old: %s", type(error).__name__)
-
-
 # Statements ------------------------------------------------------------------------------------------------------
 
-Values = tuple[Any, ...]
-#: Dialects whose parameters are in the order of a row, and what inserts into each.
-_DIALECTS: Final[dict[str, tuple[Dialect, Callable[[Table], Any]]]] = {
-    "sqlite": (sqlite.dialect(), sqlite.insert),
-    "postgresql": (psycopg_dialect.dialect(paramstyle="format"), postgresql.insert),  # type: ignore[no-untyped-call]
+Row = tuple[Any, ...]
+#: Dialects whose parameters go by their order.
+_DIALECTS: Final[dict[str, Dialect]] = {
+    "sqlite": sqlite.dialect(),
+    "postgresql": psycopg_dialect.dialect(paramstyle="format"),  # type: ignore[no-untyped-call]
 }
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class BulkWrite:
-    """A statement for many rows, in each dialect, and the columns of a row."""
-
-    columns: tuple[str, ...]
-    text: Mapping[str, str]
-
-
-def insert_rows(table: Table) -> BulkWrite:
-    """New rows, a value for every column."""
-    return _write(lambda _: insert(table))
-
-
-def upsert_rows(table: Table) -> BulkWrite:
+def upsert(table: Table) -> Executable:
     """New rows, or other values in those with the same primary key."""
-
-    def made(insert: Callable[[Table], Any]) -> Any:
-        new, keys = insert(table), list(table.primary_key)
-        return new.on_conflict_do_update(
-            index_elements=keys,
-            set_={column.name: column for column in new.excluded if column.name not in table.primary_key},
-        )
-
-    return _write(made)
+    new = postgresql.insert(table)  # SQLite has the same words for it
+    other = {column.name: column for column in new.excluded if column.name not in table.primary_key}
+    return new.on_conflict_do_update(index_elements=list(table.primary_key), set_=other)
 
 
-def update_rows(table: Table, keys: Sequence[str], changing: Sequence[str]) -> BulkWrite:
-    """Other values in rows that are there: what changes first, then the keys."""
-    which = [table.c[name] == bindparam(f"key_{name}") for name in keys]
-    return _write(lambda _: update(table).where(*which).values({name: bindparam(f"new_{name}") for name in changing}))
+def update_by_number(table: Table, *changing: str) -> Executable:
+    """Other values in rows that are there: what changes comes first, then the row's number."""
+    values: dict[str, Any] = {name: bindparam(f"new_{name}") for name in changing}
+    return update(table).where(table.c.number == bindparam("key_number")).values(values)
 
 
-def _write(made: Callable[[Callable[[Table], Any]], Any]) -> BulkWrite:
-    """The statement that is made with the insertion of each dialect."""
-    found = {name: made(insert).compile(dialect=dialect) for name, (dialect, insert) in _DIALECTS.items()}
-    return BulkWrite(tuple(found["sqlite"].positiontup), {name: str(one) for name, one in found.items()})
-
-
-Row = tuple[Any, ...]
-_COMPILED: dict[tuple[str, int], Statement] = {}
-
-
-@dataclass(frozen=True, slots=True)
-class Statement:
-    """SQL in the driver's own style; ``names`` are the parameters in order, or None where they go by name."""
+class Statement(NamedTuple):
+    """SQL in the driver's own style, and its parameters in their order; ``constants`` stand in the statement."""
 
     text: str
-    names: tuple[str, ...] | None
-    constants: dict[str, Any]  # parameters whose value stands in the statement
-    source: Executable  # kept alive: its identity is the key
-
-    def values(self, parameters: Mapping[str, Any]) -> Any:
-        """Parameters as the driver takes them."""
-        every = {**self.constants, **parameters} if self.constants else parameters
-        return every if self.names is None else [every[name] for name in self.names]
+    names: tuple[str, ...]
+    constants: Mapping[str, Any]
 
 
-def compiled(statement: Executable, dialect: Dialect) -> Statement:
+@cache
+def compiled(source: Executable, dialect: str) -> Statement:
     """The statement for a dialect, from the second time on without work."""
-    key = (dialect.name, id(statement))
-    if key not in _COMPILED:
-        made: Any = statement.compile(dialect=dialect)  # type: ignore[attr-defined]
-        names = tuple(made.positiontup) if made.positional else None
-        constants = {name: value for name, value in made.params.items() if value is not None}
-        _COMPILED[key] = Statement(str(made), names, constants, statement)
-    return _COMPILED[key]
+    made: Any = source.compile(dialect=_DIALECTS[dialect])  # type: ignore[attr-defined]
+    constants = {name: value for name, value in made.params.items() if value is not None}
+    return Statement(str(made), tuple(made.positiontup), constants)
 
 
 class Runner:
@@ -412,56 +300,39 @@ class Runner:
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self.dialect_name: str = connection.dialect.name
-        self._dialect = connection.dialect
         self._cursor: Any = connection.connection.cursor()
 
-    def one(self, statement: Executable, parameters: Mapping[str, Any]) -> Row | None:
+    def one(self, source: Executable, parameters: Mapping[str, Any]) -> Row | None:
         """The first row, if any."""
-        ready = compiled(statement, self._dialect)
-        self._cursor.execute(ready.text, ready.values(parameters))
-        row: Row | None = self._cursor.fetchone()
+        row: Row | None = self._execute(source, parameters).fetchone()
         return row
 
-    def all(self, statement: Executable, parameters: Mapping[str, Any]) -> list[Row]:
+    def all(self, source: Executable, parameters: Mapping[str, Any]) -> list[Row]:
         """All rows."""
-        ready = compiled(statement, self._dialect)
-        self._cursor.execute(ready.text, ready.values(parameters))
-        rows: list[Row] = self._cursor.fetchall()
+        rows: list[Row] = self._execute(source, parameters).fetchall()
         return rows
 
-    def chunks(self, statement: Executable, parameters: Mapping[str, Any], many: int) -> Iterator[list[Row]]:
+    def chunks(self, source: Executable, parameters: Mapping[str, Any], many: int) -> Iterator[list[Row]]:
         """All rows, so many at a time; the next statement ends it."""
-        ready = compiled(statement, self._dialect)
-        self._cursor.execute(ready.text, ready.values(parameters))
-        while rows := self._cursor.fetchmany(many):
+        cursor = self._execute(source, parameters)
+        while rows := cursor.fetchmany(many):
             yield rows
 
-    def write_all(self, pending: Mapping[BulkWrite, Sequence[Values]]) -> None:
-        """Write the rows of several tables, one statement for each table, in their order."""
-        with self._pipeline():
-            for write, rows in pending.items():
-                self._write_rows(write, rows)
+    def _execute(self, source: Executable, parameters: Mapping[str, Any]) -> Any:
+        text, names, constants = compiled(source, self.dialect_name)
+        self._cursor.execute(text, [parameters[name] if name in parameters else constants[name] for name in names])
+        return self._cursor
 
-    def _write_rows(self, write: BulkWrite, rows: Sequence[Values]) -> None:
-        """Write the rows of one table by one statement."""
-        if not rows:
-            return
-        text = write.text[self.dialect_name]
-        if len(rows) == 1:
-            self._cursor.execute(text, rows[0])
-        else:
-            self._cursor.executemany(text, rows)
+    def write_all(self, pending: Mapping[Executable, Sequence[Row]]) -> None:
+        """Write the rows of several tables, one statement for each table, in their order.
 
-    @contextmanager
-    def _pipeline(self) -> Iterator[None]:
-        """On PostgreSQL, statements are sent without waiting for the one before."""
-        if self.dialect_name != "postgresql":
-            yield
-            return
+        On PostgreSQL, statements are sent without waiting for the one before.
+        """
         driver: Any = self.connection.connection.driver_connection
-        with driver.pipeline():
-            yield
-
-    def close(self) -> None:
-        """Give the cursor back."""
-        self._cursor.close()
+        with driver.pipeline() if self.dialect_name == "postgresql" else nullcontext():
+            for source, rows in pending.items():
+                text = compiled(source, self.dialect_name).text
+                if len(rows) == 1:
+                    self._cursor.execute(text, rows[0])
+                elif rows:
+                    self._cursor.executemany(text, rows)

@@ -13,8 +13,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DatabaseError, OperationalError
 
 from nextlabel.errors import InputError, NotFoundError
-from nextlabel.prose import without_passwords
-from nextlabel.store.engine import without_limits
+from nextlabel.store.engine import first_line, without_limits
 from nextlabel.store.tables import HEAD
 
 FOLDER = Path(__file__).parent / "migrations"
@@ -59,10 +58,12 @@ def migrate(engine: Engine, create: bool = True) -> None:
         before = revision(engine)
     except OperationalError as error:
         raise InputError(
-            f"the database cannot be opened: {_first_line(error)}.", "Check the address and that the server runs."
+            f"the database cannot be opened: {first_line(error.orig)}.", "Check the address and that the server runs."
         ) from None
     except DatabaseError as error:
-        raise InputError(f"it is not a database of nextlabel: {_first_line(error)}.", "Give another address.") from None
+        raise InputError(
+            f"it is not a database of nextlabel: {first_line(error.orig)}.", "Give another address."
+        ) from None
     if before == HEAD:
         return
     if before is None and not create:
@@ -77,7 +78,7 @@ def migrate(engine: Engine, create: bool = True) -> None:
             command.upgrade(alembic_config(connection), "head")
     except DatabaseError as error:
         raise InputError(
-            f"the tables of nextlabel cannot be made in the database: {_first_line(error)}.",
+            f"the tables of nextlabel cannot be made in the database: {first_line(error.orig)}.",
             "Check that its user may write to it and make tables in it.",
         ) from None
 
@@ -110,7 +111,3 @@ def alembic_config(connection: Any) -> Any:
     config.set_main_option("script_location", str(FOLDER))
     config.attributes["connection"] = connection
     return config
-
-
-def _first_line(error: DatabaseError) -> str:
-    return without_passwords(str(error.orig).strip().splitlines()[0].rstrip("."))[:200]

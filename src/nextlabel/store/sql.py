@@ -14,11 +14,13 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from threading import Lock, RLock
 from typing import Any, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
 from sqlalchemy import (
     Connection,
     Double,
@@ -42,24 +44,24 @@ from nextlabel.campaign.records import ACTIVE, deleted_campaign, no_campaign, ta
 from nextlabel.campaign.rows import CampaignRow, LeaseRow, TaskRow, WorkerRow, split_lease_id
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.state import CampaignState, new_campaign
-from nextlabel.errors import ConflictError, InputError
+from nextlabel.errors import ConflictError, InputError, NotFoundError
 from nextlabel.model.prior import Prior
 from nextlabel.model.tables import prior_from
 from nextlabel.prose import is_text
 from nextlabel.store.campaign_tables import (
-    LEASE,
+    LEASES,
     REASON,
-    TASK,
+    TASKS,
     TASKS_ADDED,
     WORKER,
     campaign_from,
     campaign_values,
     changed_rows,
-    lease_from,
     load_state,
     payload_from,
     read_events,
-    task_from,
+    read_lease,
+    read_task,
     together,
 )
 from nextlabel.store.engine import (
@@ -67,14 +69,13 @@ from nextlabel.store.engine import (
     MEMORY,
     Row,
     Runner,
-    TableStatistics,
     busy,
     checked_url,
     errors_as_unavailable,
     make_engine,
 )
 from nextlabel.store.migrate import check_file, migrate
-from nextlabel.store.records import GONE, SqlAccess, SqlDeletions, SqlImports, SqlVisits, SqlWebhooks, kept_name
+from nextlabel.store.records import GONE, SqlRecords, kept_name
 from nextlabel.store.tables import (
     campaigns,
     classes,
@@ -106,8 +107,6 @@ LARGE_CAMPAIGN = 20_000
 #: Seconds between two looks at how much memory campaigns take.
 LOOK_S = 1.0
 
-#: Texts of tasks that are remembered for each campaign, and the characters above which one is not.
-MOST_TEXTS, LARGE_TEXT = 1000, 1000
 T = TypeVar("T")
 _CAMPAIGN: Any = bindparam("campaign")
 _ID: Any = bindparam("id")
@@ -163,10 +162,10 @@ _last_event = (
     .limit(1)
 )
 
-_text = (
-    select(tasks.c.key, payloads.c.data)
-    .join(payloads, and_(payloads.c.campaign == tasks.c.campaign, payloads.c.number == tasks.c.number))
-    .where(tasks.c.campaign == _CAMPAIGN, tasks.c.number == bindparam("number"))
+_payloads = select(payloads.c.number, payloads.c.key, payloads.c.data).where(payloads.c.campaign == _CAMPAIGN)
+_text = _payloads.where(payloads.c.number == bindparam("number"))
+_payloads_after = (
+    _payloads.where(payloads.c.number > bindparam("after")).order_by(payloads.c.number).limit(bindparam("many"))
 )
 
 _texts = (
@@ -179,13 +178,8 @@ NOBODY = -1
 _active_import = select(imports.c.id).where(
     imports.c.campaign == _ID, imports.c.state.in_([literal_column(f"'{state}'") for state in ACTIVE])
 )
-_tasks = select(*TASK).where(tasks.c.campaign == _CAMPAIGN)
-
-_leases = (
-    select(*LEASE)
-    .join(workers, and_(workers.c.campaign == leases.c.campaign, workers.c.number == leases.c.worker))
-    .where(leases.c.campaign == _CAMPAIGN)
-)
+_tasks = TASKS.where(tasks.c.campaign == _CAMPAIGN)
+_leases = LEASES.where(leases.c.campaign == _CAMPAIGN)
 
 
 def _seconds_since_boot() -> float:
@@ -218,123 +212,88 @@ class Resident:
 
     lock: Any = field(default_factory=RLock)
     state: CampaignState | None = None
-    texts: dict[int, tuple[str, Any]] = field(default_factory=dict)
     used: float = 0.0
 
 
 class StoredLog:
-    """Where a campaign finds what it does not keep in memory (``campaign.state.Log``), outside of any transaction."""
+    """Where a campaign finds what it does not keep in memory (``campaign.state.Source``).
 
-    def __init__(self, store: SqlStore, id: str, number: int) -> None:
-        self._store, self._id, self.number = store, id, number
+    With a ``runner`` it is inside a transaction.
+    """
 
-    def reading(self) -> AbstractContextManager[Connection]:
-        """A connection to read from."""
-        return self._store.read()
+    def __init__(self, store: SqlStore, id: str, number: int, runner: Runner | None = None) -> None:
+        self._store, self._id, self.number, self._runner = store, id, number, runner
 
-    def log(self, after: int, limit: int) -> list[Event]:
-        """Events above a number; those that added tasks without their data."""
-        with self.reading() as connection:
-            return _light_events(connection, self.number, limit, after=after)
-
-    def last_event(self, kind: str) -> int | None:
-        """The number of the last event of a kind."""
-        with self.reading() as connection:
-            found = connection.execute(_last_event, {"campaign": self.number, "kind": kind}).scalar()
-        return None if found is None else int(found)
-
-    def kept(self, part: str) -> bytes | None:
-        """What was kept of the crowd's model."""
-        with self.reading() as connection:
-            return _get(connection, kept_name(self._id, part))
-
-    def keep(self, part: str, data: bytes) -> None:
-        """Keep a learner's word or the features."""
-        self._store.put(kept_name(self._id, part), data)
-
-    def payloads(self, after: int, limit: int) -> list[tuple[str, Any]]:
-        """The ids and payloads of tasks with a number above ``after``."""
-        which = _tasks.where(tasks.c.number > after).order_by(tasks.c.number).limit(limit)
-        with self.reading() as connection:
-            found = [task_from(row) for row in connection.execute(which, {"campaign": self.number})]
-        return [(task.key, task.payload) for task in found]
-
-
-class _Transaction(StoredLog):
-    """The same inside a transaction, and what is asked for there alone (``campaign.state.Source``)."""
-
-    def __init__(self, store: SqlStore, runner: Runner, number: int, resident: Resident, state: CampaignState) -> None:
-        super().__init__(store, state.row.id, number)
-        self.runner, self.state, self._texts = runner, state, resident.texts
-
-    def reading(self) -> AbstractContextManager[Connection]:
-        """The transaction's own connection."""
-        return nullcontext(self.runner.connection)
+    def _reading(self) -> AbstractContextManager[Connection]:
+        return self._store.read() if self._runner is None else nullcontext(self._runner.connection)
 
     def outside(self) -> StoredLog:
         """The same for a thread that reads beside the transaction."""
         return StoredLog(self._store, self._id, self.number)
 
+    def log(self, after: int, limit: int) -> list[Event]:
+        """Events above a number; those that added tasks without their data."""
+        with self._reading() as connection:
+            return _light_events(connection, self.number, limit, after=after)
+
+    def last_event(self, kind: str) -> int | None:
+        """The number of the last event of a kind."""
+        with self._reading() as connection:
+            found = connection.execute(_last_event, {"campaign": self.number, "kind": kind}).scalar()
+        return None if found is None else int(found)
+
+    def kept(self, part: str) -> bytes | None:
+        """What was kept of the crowd's model."""
+        with self._reading() as connection:
+            return _get(connection, kept_name(self._id, part))
+
     def keep(self, part: str, data: bytes) -> None:
         """Keep a learner's word or the features."""
-        if self.kept(part) is None:
-            self.runner.connection.execute(insert(kept).values(name=kept_name(self._id, part), data=data))
+        if self._runner is None:
+            self._store.put(kept_name(self._id, part), data)
+        elif self.kept(part) is None:
+            self._runner.connection.execute(insert(kept).values(name=kept_name(self._id, part), data=data))
 
     def drop(self, part: str) -> None:
         """Keep it no more."""
-        self.runner.connection.execute(delete(kept).where(kept.c.name == kept_name(self._id, part)))
+        with self._reading() as connection:
+            connection.execute(delete(kept).where(kept.c.name == kept_name(self._id, part)))
+
+    def payloads(self, after: int, limit: int) -> list[tuple[str, Any]]:
+        """The ids and payloads of tasks with a number above ``after``."""
+        which = {"campaign": self.number, "after": after, "many": limit}
+        with self._reading() as connection:
+            return [(key, json.loads(data)) for _, key, data in connection.execute(_payloads_after, which)]
 
     def text(self, task: int) -> tuple[str, Any]:
         """The id and the payload of a task."""
-        found = self._texts.get(task) or self._new_tasks().get(task)
-        if found is None:
-            row = self.runner.one(_text, {"campaign": self.number, "number": task})
-            key, payload = ("", None) if row is None else row
-            found = key, payload_from(payload, task)
-            if len(payload or "") <= LARGE_TEXT:
-                if len(self._texts) >= MOST_TEXTS:
-                    self._texts.clear()
-                self._texts[task] = found
-        return found
+        assert self._runner is not None, "texts are read for commands"
+        row = self._runner.one(_text, {"campaign": self.number, "number": task})
+        key, data = ("", None) if row is None else row[1:]
+        return key, payload_from(data, task)
 
-    def tasks_by_key(self, keys: Sequence[str]) -> dict[str, TaskRow]:
-        """The tasks with these ids, as far as there are any."""
-        found = _tasks_by_key(self.runner.connection, self.number, keys)
-        wanted = set(keys)
-        for number, (key, payload) in self._new_tasks().items():
-            if key in wanted:
-                own = self.state.pool.tasks
-                found[key] = TaskRow(number, key, payload, int(own.class_id[number]), float(own.place[number]))
-        for task in found.values():
-            gold = int(self.state.pool.tasks.gold[task.number]) if task.number < self.state.pool.tasks.size else -1
-            task.gold = None if gold < 0 else gold
-        return {key: task for key, task in found.items() if task.number < self.state.row.tasks}
+    def find(self, keys: Sequence[str]) -> dict[str, tuple[int, Any]]:
+        """The numbers and payloads of the tasks with these ids, as far as there are any."""
+        with self._reading() as connection:
+            found = _by_key(connection, self.number, keys)
+            return {key: (number, json.loads(data)) for number, key, data in found}
 
-    def erase(self, worker: int) -> None:
-        """Remove what a worker has written from the log."""
-        connection, entries = self.runner.connection, self.state.pool.entries
-        for seq, data, text in connection.execute(_texts, {"campaign": self.number}).all():
-            about = json.loads(data)
-            lease = split_lease_id(about.get("lease", ""))
-            if about.get("worker", NOBODY if lease is None else entries.worker[lease[1]]) == worker:
-                which = (texts.c.campaign == self.number) & (texts.c.seq == seq)
-                connection.execute(delete(texts).where(which))
-                if REASON in json.loads(text):
-                    new = {"campaign": self.number, "seq": seq, "data": json.dumps({REASON: ""})}
-                    connection.execute(insert(texts).values(new))
+    def erase(self, worker: int, worker_of: NDArray[np.int32]) -> None:
+        """Remove what a worker has written from the log; ``worker_of`` says whose each lease is."""
+        with self._reading() as connection:
+            for seq, data, text in connection.execute(_texts, {"campaign": self.number}).all():
+                about = json.loads(data)
+                _, lease, _ = split_lease_id(about.get("lease", ""))
+                if about.get("worker", NOBODY if lease < 0 else worker_of[lease]) == worker:
+                    connection.execute(delete(texts).where((texts.c.campaign == self.number) & (texts.c.seq == seq)))
+                    if REASON in json.loads(text):
+                        new = {"campaign": self.number, "seq": seq, "data": json.dumps({REASON: ""})}
+                        connection.execute(insert(texts).values(new))
 
     def importing(self) -> bool:
         """Whether an import is under way."""
-        return self.runner.one(_active_import, {"id": self.state.row.id}) is not None
-
-    def _new_tasks(self) -> dict[int, tuple[str, Any]]:
-        """Ids and payloads of the tasks that this transaction has added."""
-        return {
-            number: (key, payload)
-            for event in self.state.changes.events
-            if event.kind == TASKS_ADDED
-            for number, (key, payload, _) in enumerate(event.data["tasks"], event.data["first"])
-        }
+        with self._reading() as connection:
+            return connection.execute(_active_import, {"id": self._id}).first() is not None
 
 
 class SqlStore:
@@ -365,18 +324,13 @@ class SqlStore:
         if self._server_clock is not None:
             with self.read() as connection:
                 self._server_clock.hear(float(connection.execute(_server_time).scalar_one()))
-        self._statistics = TableStatistics(self.engine)
         self._kept_lock = Lock()
         self._closed = False
         self._residents: dict[str, Resident] = {}
         self._residents_lock = Lock()
         self._looked = 0.0
         self.memory = _memory_limit()
-        self.access = SqlAccess(self.read, self.write)
-        self.visits = SqlVisits(self.read, self.write)
-        self.imports = SqlImports(self.read, self.write)
-        self.webhooks = SqlWebhooks(self.read, self.write)
-        self.deletions = SqlDeletions(self.read, self.write, self._number_and_rows, self._forget)
+        self.records = SqlRecords(self.read, self.write, self._locked, self._forget)
 
     # Transactions -----------------------------------------------------------------------------------------------
 
@@ -393,15 +347,15 @@ class SqlStore:
                 raise ConflictError(f"there is a campaign {id!r} already.", "Choose another id.") from None
             if connection.execute(_deleted_at, {"id": id}).scalar() is not None:
                 raise taken_by_deleted(id)
-            with closing(Runner(connection)) as runner:
-                state.begin(_Transaction(self, runner, number, resident, state))
-                yield state
-                runner.write_all(changed_rows(number, state))
+            runner = Runner(connection)
+            state.begin(StoredLog(self, id, number, runner))
+            yield state
+            runner.write_all(changed_rows(number, state))
         state.end()
         resident.state = state
         with self._residents_lock:
             self._residents.setdefault(id, resident)
-        self._end_of_transaction([state])
+        self._make_room()
 
     @contextmanager
     def transaction(self, id: str) -> Iterator[CampaignState]:
@@ -422,15 +376,14 @@ class SqlStore:
             residents = {id: one for id in wanted if (one := self._lock_resident(id, locks, len(wanted) == 1))}
             with self._turn():
                 try:
-                    with span("transaction"), self.write() as connection, closing(Runner(connection)) as runner:
-                        sources = []
+                    with span("transaction"), self.write() as connection:
+                        runner, numbers = Runner(connection), {}
                         for found in self._lock_campaigns(runner, list(residents)):
-                            source = self._current(runner, residents[found[_CAMPAIGN_ID]], found)
-                            states[source.state.row.id] = source.state
-                            source.state.begin(source)
-                            sources.append(source)
+                            id, numbers[id] = found[_CAMPAIGN_ID], int(found[0])
+                            states[id] = state = self._current(runner, residents[id], found)
+                            state.begin(StoredLog(self, id, numbers[id], runner))
                         yield states
-                        runner.write_all(together([changed_rows(one.number, one.state) for one in sources]))
+                        runner.write_all(together([changed_rows(numbers[id], state) for id, state in states.items()]))
                 except BaseException:
                     for id, state in states.items():
                         if not state.rollback():
@@ -442,7 +395,7 @@ class SqlStore:
                     for id, resident in residents.items():
                         if resident.state is None and id not in states:  # perhaps there is no such campaign
                             self._forget(id)
-        self._end_of_transaction(states.values())
+        self._make_room()
 
     def _lock_resident(self, id: str, locks: ExitStack, wait: bool) -> Resident | None:
         """The campaign in memory, which this thread has for itself; None if another thread has it."""
@@ -460,30 +413,22 @@ class SqlStore:
 
     def _preloaded(self, id: str) -> CampaignState | None:
         """A large campaign that is not in memory, read before anybody has to wait for the lock on it."""
-        with self.read() as connection:
-            found = connection.execute(_campaign_by_id, {"id": id}).first()
-        if found is None:
-            return None
-        row = campaign_from(tuple(found))[1]
-        if row.tasks + row.given < LARGE_CAMPAIGN:
-            return None
-        with self.read(repeatable=True) as connection, closing(Runner(connection)) as runner:
-            return load_state(runner, *_find(connection, id))
+        with self.read(repeatable=True) as connection, suppress(NotFoundError):
+            number, row = _find(connection, id)
+            return load_state(Runner(connection), number, row) if row.tasks + row.given >= LARGE_CAMPAIGN else None
+        return None
 
-    def _current(self, runner: Runner, resident: Resident, found: Row) -> _Transaction:
+    def _current(self, runner: Runner, resident: Resident, found: Row) -> CampaignState:
         """The campaign as of its last event: what is in memory follows the events since, or it is read."""
-        number, row = int(found[0]), None
-        state, seq = resident.state, int(found[_SEQ])
+        number, seq, state = int(found[0]), int(found[_SEQ]), resident.state
         if state is not None and state.row.seq < seq:
             resident.state = None  # until it has followed: an event that fails half-way leaves nothing
             while state is not None and state.row.seq < seq:
                 state = self._follow(runner, number, state)
         if state is None or state.row.seq != seq:
-            number, row = campaign_from(found)
-            state = load_state(runner, number, row)
-            resident.texts.clear()
+            state = load_state(runner, *campaign_from(found))
         resident.state = state
-        return _Transaction(self, runner, number, resident, state)
+        return state
 
     def _follow(self, runner: Runner, number: int, state: CampaignState) -> CampaignState | None:
         """Follow more events of others; None if the campaign has to be read again."""
@@ -495,10 +440,8 @@ class SqlStore:
             state.apply(event)
         return state if rows else None
 
-    def _end_of_transaction(self, states: Iterable[CampaignState]) -> None:
-        """Statistics may be old now, and memory full."""
-        for state in states:
-            self._statistics.note(state.row)
+    def _make_room(self) -> None:
+        """Memory may be full now."""
         if time.monotonic() < self._looked + LOOK_S:
             return
         self._looked = time.monotonic()
@@ -512,7 +455,6 @@ class SqlStore:
                 if resident.lock.acquire(blocking=False):
                     try:
                         resident.state = None
-                        resident.texts.clear()
                         total -= used.pop(id)
                     finally:
                         resident.lock.release()
@@ -588,21 +530,20 @@ class SqlStore:
             which = _tasks.where(tasks.c.number > after, tasks.c.number < row.tasks)
             statement = which.order_by(tasks.c.number).limit(limit)
             with connection.execute(statement, {"campaign": number}, execution_options=_limited(max_bytes)) as rows:
-                return list(_first_bytes(((task_from(one), len(one.payload)) for one in rows), max_bytes))
+                return list(_first_bytes(((read_task(one), len(one.data or "")) for one in rows), max_bytes))
 
     def tasks_by_key(self, id: str, keys: Iterable[str]) -> dict[str, TaskRow]:
         """The tasks with these ids, as far as there are any."""
         with self.read() as connection:
-            number, row = _find(connection, id)
-            found = _tasks_by_key(connection, number, list(keys))
-        return {key: task for key, task in found.items() if task.number < row.tasks}
+            found = [number for number, *_ in _by_key(connection, _find(connection, id)[0], list(keys))]
+        return {task.key: task for task in self.tasks_by_number(id, found).values()}
 
     def tasks_by_number(self, id: str, numbers: Iterable[int]) -> dict[int, TaskRow]:
         """The tasks with these numbers, as far as there are any."""
         with self.read() as connection:
             number, row = _find(connection, id)
             which = _tasks.where(tasks.c.number.in_(sorted(set(numbers))), tasks.c.number < row.tasks)
-            return {task.number: task for task in map(task_from, connection.execute(which, {"campaign": number}))}
+            return {task.number: task for task in map(read_task, connection.execute(which, {"campaign": number}))}
 
     def leases(
         self,
@@ -623,25 +564,20 @@ class SqlStore:
         order: Any = leases.c.number
         if tasks is not None:  # sorted, not read in order: SQLite would go through all leases of the campaign
             which, order = which.where(leases.c.task.in_(list(tasks))), leases.c.number + literal_column("0")
-        secrets: dict[int, int] | None = None
-        if ids is not None:
-            parts = [part for part in map(split_lease_id, ids) if part is not None and part[0] == id]
-            secrets = {number: secret for _, number, secret in parts}
-            which = which.where(leases.c.number.in_(list(secrets)))
+        wanted = None if ids is None else set(ids)
+        if wanted is not None:
+            parts = map(split_lease_id, wanted)
+            which = which.where(leases.c.number.in_([number for campaign, number, _ in parts if campaign == id]))
         if open:  # written out, not bound: a partial index serves only queries in which its condition stands
-            which, order = which.where(leases.c.status == literal_column("'leased'")), leases.c.expires_at
+            which, order = which.where(leases.c.status == literal_column("0")), leases.c.expires_at
         if commented:
             which, order = which.where(leases.c.comment.is_not(None)), leases.c.number.desc()
         if worker is not None:
             which = which.where(workers.c.worker == worker)
         with self.read() as connection:
             rows = connection.execute(which.order_by(order).limit(limit), {"campaign": _find(connection, id)[0]})
-            found = [lease_from(id, row) for row in rows]
-            return [
-                one
-                for one in found
-                if secrets is None or split_lease_id(one.id) == (id, one.number, secrets[one.number])
-            ]
+            found = [read_lease(id, row) for row in rows]
+        return found if wanted is None else [one for one in found if one.id in wanted]
 
     def workers(self, id: str, limit: int = 1000) -> list[WorkerRow]:
         """Workers with most labels first."""
@@ -681,7 +617,6 @@ class SqlStore:
         """Close all connections; a thread that still makes tables neither reads nor keeps any after that."""
         with self._kept_lock:
             self._closed = True
-        self._statistics.close()
         self.engine.dispose()
 
     # Connections ------------------------------------------------------------------------------------------------
@@ -724,11 +659,10 @@ class SqlStore:
         finally:
             self._process_lock.release()
 
-    def _number_and_rows(self, connection: Connection, id: str) -> tuple[int, int]:
+    def _locked(self, connection: Connection, id: str) -> tuple[int, int]:
         """A campaign, locked: its number, and about how many rows it has."""
-        with closing(Runner(connection)) as runner:
-            number, row = campaign_from(self._lock_campaigns(runner, [id])[0])
-        return number, row.tasks + row.rules.hidden + row.given + row.seq
+        number, row = campaign_from(self._lock_campaigns(Runner(connection), [id])[0])
+        return number, row.tasks + row.hidden + row.given + row.seq
 
 
 def _memory_limit() -> int:
@@ -757,12 +691,12 @@ def _light_events(
     return [event for event, _ in read_events(connection, campaign, rows, with_payloads=False, chunk=limit)]
 
 
-def _tasks_by_key(connection: Connection, campaign: int, keys: Sequence[str]) -> dict[str, TaskRow]:
-    keys, found = [key for key in keys if is_text(key)], list[TaskRow]()
+def _by_key(connection: Connection, campaign: int, keys: Sequence[str]) -> Iterator[Any]:
+    """Number, id and payload of the tasks with these ids."""
+    keys = [key for key in keys if is_text(key)]
     for first in range(0, len(keys), KEYS_AT_ONCE):
-        some = _tasks.where(tasks.c.key.in_(keys[first : first + KEYS_AT_ONCE]))
-        found += map(task_from, connection.execute(some, {"campaign": campaign}))
-    return {task.key: task for task in found}
+        some = _payloads.where(payloads.c.key.in_(keys[first : first + KEYS_AT_ONCE]))
+        yield from connection.execute(some, {"campaign": campaign})
 
 
 def _get(connection: Connection, name: str) -> bytes | None:

@@ -1,4 +1,4 @@
-"""The tables of a database; ``migrations`` make them and every later change to them.
+"""The tables of a database.
 
 ============ =======================================================================================
 table        holds
@@ -9,7 +9,7 @@ access_tokens, sessions, link_versions, owners
              who may use the database (``campaign.records``); nothing in them is a secret
 activity     who changed what (``campaign.records``)
 visits       visits of workers whom a platform sends (``campaign.records``)
-campaigns    one row per campaign, which is locked by commands: settings, rules and counters
+campaigns    one row per campaign, which is locked by commands: settings and counters, most of them as JSON
 deleted_campaigns ids of campaigns that were deleted, for good; with the number by which their rows are found until all
              of them are removed (``store.records``)
 events       the truth: append-only, numbered by campaign
@@ -17,10 +17,10 @@ classes      the different priors of a campaign's tasks
 batches      batches of tasks that were added
 imports      imports of many tasks that are under way, and the last ones that have ended (``campaign.records``)
 import_chunks tasks of imports that were checked and set aside, until they are in the log
-payloads     the payload of each task (``store.campaign_tables``)
+payloads     the id and the payload of each task (``store.campaign_tables``)
 texts        free text of events: comments and reasons; names of workers are in ``workers`` alone
-tasks        one row per task: its id, class, place, belief, labels in flight
-leases       one row per lease; a worker never has two for one task
+tasks        one row per task, with the columns that it has in memory (``policies.allocation.TaskColumns``)
+leases       one row per lease in the same way (``campaign.state.LeaseColumns``); a worker never has two for one task
 workers      what each worker did, by numbers, which the log and the leases refer to
 webhooks     addresses that are told what happens, and how far that has got (``campaign.webhooks``)
 ============ =======================================================================================
@@ -55,11 +55,13 @@ from sqlalchemy import (
 from sqlalchemy.schema import CreateIndex, CreateTable
 
 from nextlabel.campaign.records import AccessToken, Activity, ImportRow, Session, Visit
-from nextlabel.campaign.rows import CampaignRow, WorkerRow
+from nextlabel.campaign.rows import WorkerRow
+from nextlabel.campaign.state import STATUSES, LeaseColumns
 from nextlabel.campaign.webhooks import Webhook
+from nextlabel.policies.allocation import Columns, TaskColumns
 
-#: The revision that the tables below are; the newest in ``migrations/versions``.
-HEAD = "0020"
+#: The revision that the tables below are, that in ``migrations/versions``; another one is refused (``store.migrate``).
+HEAD = "0021"
 
 metadata = MetaData(
     naming_convention={
@@ -90,15 +92,23 @@ def _partial_index(name: str, *columns: str, where: str, unique: bool = False) -
     return Index(name, *columns, unique=unique, sqlite_where=text(where), postgresql_where=text(where))
 
 
-def _fields(row: type, *apart: str) -> list[Column[Any]]:
-    """A column for each field of a dataclass but some; what is neither a number nor a truth is a text."""
+def _fields(row: type) -> list[Column[Any]]:
+    """A column for each field of a dataclass; what is neither a number nor a truth is a text."""
     out: list[Column[Any]] = []
     for name, hint in get_type_hints(row).items():
         kinds = {int: BigInteger, float: Double, bool: Boolean}
         kind = next((kinds[one] for one in (hint, *get_args(hint)) if one in kinds), Text)
-        if name not in apart:
-            out.append(Column(name, kind, nullable=NoneType in get_args(hint)))
+        out.append(Column(name, kind, nullable=NoneType in get_args(hint)))
     return out
+
+
+def _arrays(columns: Columns) -> list[Column[Any]]:
+    """A column for each array."""
+    kinds = {"b1": Boolean, "i8": BigInteger, "f8": Double}
+    return [
+        Column(name, kinds.get(array.dtype.str[1:], Integer), nullable=False)
+        for name, array in columns.arrays().items()
+    ]
 
 
 kept = Table("kept", metadata, Column("name", Text, primary_key=True), Column("data", LargeBinary, nullable=False))
@@ -131,8 +141,10 @@ visits = Table(
 )  # fmt: skip
 
 campaigns = Table(
-    "campaigns", metadata, Column("number", Integer, primary_key=True, autoincrement=True), *_fields(CampaignRow),
-    UniqueConstraint("id"), CheckConstraint("spent >= 0 AND spent <= budget", name="budget_kept"),
+    "campaigns", metadata, Column("number", Integer, primary_key=True, autoincrement=True),
+    *_columns(id=Text, created_at=Double, seq=BigInteger, budget=BigInteger, spent=BigInteger, reserved=BigInteger),
+    *_columns(config=Text, data=Text), UniqueConstraint("id"),
+    CheckConstraint("spent >= 0 AND spent <= budget", name="budget_kept"),
     CheckConstraint("reserved >= 0", name="reserved_not_negative"),
 )  # fmt: skip
 
@@ -157,25 +169,23 @@ import_chunks = Table(
     *_columns(first=BigInteger, data=Text), PrimaryKeyConstraint("import", "first"),
 )  # fmt: skip
 
-payloads = _of_campaign("payloads", "number", number=BigInteger, data=Text)
+payloads = _of_campaign(
+    "payloads", "number", UniqueConstraint("campaign", "key"), number=BigInteger, key=Text, data=Text
+)  # fmt: skip
 texts = _of_campaign("texts", "seq", seq=BigInteger, data=Text)
 
 tasks = _of_campaign(
-    "tasks", "number", Column("closed_seq", BigInteger), Column("gold", BigInteger),
-    UniqueConstraint("campaign", "key"), CheckConstraint("w >= 0 AND labels >= 0", name="counts_not_negative"),
-    number=BigInteger, key=Text, class_number=Integer, place=Double, node=Integer, w=Integer, labels=Integer,
+    "tasks", "number", *_arrays(TaskColumns()),
+    CheckConstraint("w >= 0 AND labels >= 0", name="counts_not_negative"), number=BigInteger,
 )  # fmt: skip
 
 leases = _of_campaign(
-    "leases", "number", Column("ended_at", Double), Column("label", BigInteger), Column("counted", Boolean),
-    *_columns(dropped=Boolean, free=Boolean), Column("comment", Text), *_columns(secret=BigInteger),
+    "leases", "number", *_arrays(LeaseColumns()), Column("comment", Text),
     UniqueConstraint("campaign", "task", "worker"),
-    CheckConstraint("status IN ('leased', 'labelled', 'expired', 'released', 'late')", name="status_known"),
-    CheckConstraint("(label IS NOT NULL) = (status IN ('labelled', 'late'))", name="label_if_told"),
-    _partial_index("ix_leases_open", "campaign", "expires_at", where="status = 'leased'"),
-    _partial_index("ix_leases_comment", "campaign", "number", where="comment IS NOT NULL"),
-    number=BigInteger, task=BigInteger, worker=Integer, status=Text, leased_at=Double, expires_at=Double,
-    seq=BigInteger,
+    CheckConstraint(f"status BETWEEN 0 AND {len(STATUSES) - 1}", name="status_known"),
+    CheckConstraint("(label >= 0) = (status IN (1, 4))", name="label_if_told"),
+    _partial_index("ix_leases_open", "campaign", "expires_at", where="status = 0"),
+    _partial_index("ix_leases_comment", "campaign", "number", where="comment IS NOT NULL"), number=BigInteger,
 )  # fmt: skip
 
 workers = _of_campaign(
@@ -183,8 +193,9 @@ workers = _of_campaign(
 )  # fmt: skip
 
 webhooks = Table(
-    "webhooks", metadata, _campaign(), *_fields(Webhook, "campaign"), *_columns(owner=Text, claimed_until=Double),
-    PrimaryKeyConstraint("id"), Index("ix_webhooks_campaign", "campaign"),
+    "webhooks", metadata, *_fields(Webhook), Column("owner", Text, nullable=False, default=""),
+    Column("claimed_until", Double, nullable=False, default=0.0), PrimaryKeyConstraint("id"),
+    Index("ix_webhooks_campaign", "campaign"),
 )  # fmt: skip
 
 

@@ -43,7 +43,7 @@ from nextlabel.application.service import CampaignService
 from nextlabel.campaign.external_answers import SKIPPED, Skipped
 from nextlabel.campaign.new_tasks import LARGEST_PAYLOAD
 from nextlabel.campaign.predictions import workers_of
-from nextlabel.campaign.rows import LeaseRow, is_prediction
+from nextlabel.campaign.rows import LeaseRow
 from nextlabel.errors import ConflictError, InputError, NextlabelError, NotFoundError, UnavailableError
 from nextlabel.integrations.label_studio.api import LabelStudio
 from nextlabel.prose import listed
@@ -474,7 +474,7 @@ class Bridge:
         says: dict[str, Answer | None] = {self.annotators.of(user).worker: answer for user, answer in answers.items()}
         changes = dict(says)
         for lease in leases:
-            if is_prediction(lease.id) or lease.dropped:
+            if lease.predicted or lease.dropped:
                 changes.pop(lease.worker, None)
                 continue
             label = None if lease.label is None else self.control.labels[lease.label]

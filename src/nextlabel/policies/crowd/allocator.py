@@ -368,7 +368,7 @@ def extended(table: Any, capacity: int, rests: Mapping[str, Any]) -> dict[str, A
 #: What grows with tasks, workers and entries.
 LAST: Final = "last"
 BY_TASK: dict[str, Any] = {
-    "gold": -1, "offsets": 0.0, "came": 0, "flight": 0, "most_labels": 0, "most_in_flight": 0,
+    "gold": -1, "offsets": 0.0, "came": 0, "flight": 0,
     "campaign": {
         "given": 0, "state": {"logp": LAST, "belief": LAST}, "bins": {"bin": -1, "plan": 0, "after": -1, "before": -1},
         "history": {"last": -1},
@@ -426,22 +426,23 @@ class GrowingCrowd(CrowdAllocator):
         #: (C,) what was believed of a usual task before any label.
         self.given_share = start
         self.offsets[:] = 0.0
-        #: (K,) labels that came and are in flight, and how many of both there may be.
-        self.came, self.flight, self.most_labels, self.most_in_flight = np.zeros((4, FIRST_ROWS), dtype=np.int64)
+        #: (K,) labels that came and are in flight.
+        self.came, self.flight = np.zeros((2, FIRST_ROWS), dtype=np.int64)
+        #: Labels that a task may have, and those of them in flight at once.
+        self.most_labels = self.most_in_flight = 0
         open_tasks(self.campaign.bins, self.came, MOST_PLANS)
 
     # What grows -------------------------------------------------------------------------------------------------
 
-    def add_tasks(self, offsets: Floats, most_labels: Ints, most_in_flight: Ints) -> None:
-        """More tasks, which are given out from the next ``learn`` on.
+    def add_tasks(self, offsets: Floats, most_labels: int, most_in_flight: int) -> None:
+        """More tasks, which are given out from the next ``learn`` on, with the limits of all tasks.
 
-        ``offsets`` (n, C) are their log beliefs less that of a usual task; the others are the limits of each.
+        ``offsets`` (n, C) are their log beliefs less that of a usual task.
         """
         first, self.tasks = self.tasks, self.tasks + len(offsets)
         self.reserve_tasks(self.tasks)
         self.offsets[first : self.tasks] = offsets
-        self.most_labels[first : self.tasks] = most_labels
-        self.most_in_flight[first : self.tasks] = most_in_flight
+        self.most_labels, self.most_in_flight = most_labels, most_in_flight
 
     def reserve_tasks(self, tasks: int) -> None:
         """Make place for so many tasks and one more."""
@@ -617,13 +618,8 @@ class GrowingCrowd(CrowdAllocator):
         self.campaign.worked[worker] += change
 
     def _has_room(self, task: int) -> bool:
-        flight = self.flight[task]
-        return bool(
-            task < self.tasks
-            and self.gold[task] < 0
-            and flight < self.most_in_flight[task]
-            and self.came[task] + flight < self.most_labels[task]
-        )
+        flight, known = self.flight[task], task >= self.tasks or self.gold[task] >= 0
+        return bool(not known and flight < self.most_in_flight and self.came[task] + flight < self.most_labels)
 
     def _rooms(self) -> Bools:
         """(K,) the same of every task."""
@@ -655,6 +651,7 @@ class GrowingCrowd(CrowdAllocator):
         return {
             "tasks": self.tasks, "people": self.people, "entries": self.entries, "models": self._models,
             "turned_away": self._turned_away, "known": [[who, one.tolist()] for who, one in self.known.items()],
+            "limits": [self.most_labels, self.most_in_flight],
         }  # fmt: skip
 
     def columns(self) -> dict[str, Ints | Floats]:
@@ -662,9 +659,9 @@ class GrowingCrowd(CrowdAllocator):
         campaign, history, n = self.campaign, self.campaign.history, self.entries
         return {
             "gold": self.gold, "offsets": self.offsets, "came": self.came, "flight": self.flight,
-            "most_labels": self.most_labels, "most_in_flight": self.most_in_flight, "last": history.last,
-            "given": campaign.given, "worked": campaign.worked[: self.people], "task": history.task[:n],
-            "worker": history.worker[:n], "answer": history.answer[:n], "earlier": history.earlier[:n],
+            "last": history.last, "given": campaign.given, "worked": campaign.worked[: self.people],
+            "task": history.task[:n], "worker": history.worker[:n], "answer": history.answer[:n],
+            "earlier": history.earlier[:n],
         }  # fmt: skip
 
     def restore(self, facts: dict[str, Any], columns: dict[str, Any]) -> None:
@@ -675,6 +672,7 @@ class GrowingCrowd(CrowdAllocator):
         self._models, self._turned_away = facts["models"], facts["turned_away"]
         self.known = {worker: np.array(counts) for worker, counts in facts["known"]}
         self.tasks, self.entries = facts["tasks"], facts["entries"]
+        self.most_labels, self.most_in_flight = facts["limits"]
         self._reserve(len(self.campaign.history.task), self.entries, BY_ENTRY)
         for name, own in self.columns().items():
             own[:] = columns[name]

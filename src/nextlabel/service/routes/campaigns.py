@@ -87,7 +87,7 @@ def delete(campaign: CampaignId, service: Service) -> dict[str, Any]:
     try:
         at = service.deletions.begin(campaign).deleted_at
     except GoneError:
-        before = service.store.deletions.find(campaign)
+        before = service.store.records.deleted_at(campaign)
         assert before is not None
         at = before
     return {"id": campaign, "deleted_at": iso(at)}

@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from nextlabel.application.status import AuditLink, CampaignLinks, JoinLink, WorkerLink
 from nextlabel.campaign.known_answers import check_drawn
+from nextlabel.campaign.records import Visit
 from nextlabel.errors import NotFoundError, TokenError
 from nextlabel.integrations import prolific
 from nextlabel.integrations.prolific import Prolific
@@ -79,7 +80,7 @@ async def prolific_event(request: Request) -> dict[str, Any]:
 def show_visits(campaign: CampaignId, service: Service, page: Annotated[VisitsQuery, Query()]) -> dict[str, Any]:
     """Show the submissions and assignments by which platforms sent workers, newest first."""
     service.store.row(campaign)
-    found = service.store.visits.of(campaign, page.platform)[::-1][: page.limit]
+    found = service.store.records.find(Visit, campaign=campaign, platform=page.platform)[::-1][: page.limit]
     return {"visits": [to_json(one) for one in found]}
 
 
@@ -133,7 +134,7 @@ def audit_link(campaign: CampaignId, request: Request) -> AuditLink:
     """
     row = app_state(request).campaign_service.store.row(campaign)
     check_drawn(row)
-    return _audit_link(request, campaign, len(row.rules.audit), len(row.rules.audit))
+    return _audit_link(request, campaign, len(row.audit), len(row.audit))
 
 
 @router.post("/campaigns/{campaign}/guarantee/link", responses=problems(404, 409), response_model=AuditLinkResponse)

@@ -128,7 +128,7 @@ def labels(campaign: CampaignId, request: Request, page: Annotated[LabelsQuery, 
         found = state.campaign_service[campaign].labels(unanswered=page.unanswered, dropped=page.dropped)
         return file_response(f"{campaign}-labels", page.format, found, LABEL_COLUMNS, astuple)
     tasks = store.tasks(campaign, page.after, page.limit, state.settings.max_page_bytes)
-    leases, models = store.leases(campaign, [task.number for task in tasks]), row.rules.dropped_models
+    leases, models = store.leases(campaign, [task.number for task in tasks]), row.dropped_models
     given = given_labels(row.config.answer_type, tasks, leases, page.unanswered, page.dropped, models)
     return _page("labels", [asdict(one) for one in given], _following(row, tasks))
 

@@ -129,10 +129,10 @@ def _check_rights(request: Request, role: str) -> None:
 def _token_of(request: Request) -> AccessToken | None:
     """The token with which the browser signed in that sent a request, None if it is not signed in."""
     state, cookie = app_state(request), request.cookies.get(COOKIE, "")
-    session = state.campaign_service.store.access.session(hashed(cookie)) if cookie else None
-    if session is None or time.time() - session.created_at >= MAX_AGE_S:
-        return None
-    return state.access.state.tokens.get(session.token_hash)
+    for session in state.campaign_service.store.records.find(Session, hash=hashed(cookie)):
+        if time.time() - session.created_at < MAX_AGE_S:
+            return state.access.state.tokens.get(session.token_hash)
+    return None
 
 
 def local_path(address: str) -> str:
@@ -160,9 +160,9 @@ def sign_in(request: Request, form: Form) -> Response:
         problem = "This token is unknown, or was revoked. The command nextlabel token create makes one."
         return sign_in_page(request, problem, back)
     request_context(request).principal = Principal(role=known.role, token=known)  # for the record of who did what
-    cookie, sessions = secrets.token_urlsafe(32), state.campaign_service.store.access
-    sessions.end_sessions(time.time() - MAX_AGE_S)
-    sessions.add_session(Session(hashed(cookie), known.hash, time.time()))
+    cookie, records = secrets.token_urlsafe(32), state.campaign_service.store.records
+    records.forget(Session, time.time() - MAX_AGE_S)
+    records.add(Session(hashed(cookie), known.hash, time.time()))
     response = RedirectResponse(local_path(back), 303)
     response.set_cookie(COOKIE, cookie, max_age=MAX_AGE_S, **_cookie(request))
     return response
@@ -171,7 +171,8 @@ def sign_in(request: Request, form: Form) -> Response:
 @router.post("/sign-out")
 def sign_out(request: Request) -> Response:
     """End the session, in the store and in the browser."""
-    app_state(request).campaign_service.store.access.end_session(hashed(request.cookies.get(COOKIE, "")))
+    records, cookie = app_state(request).campaign_service.store.records, request.cookies.get(COOKIE, "")
+    records.remove(Session, hash=hashed(cookie))
     response = RedirectResponse("/sign-in", 303)
     response.delete_cookie(COOKIE, **_cookie(request))
     return response

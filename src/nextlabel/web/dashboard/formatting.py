@@ -84,7 +84,7 @@ def reason_of(row: CampaignRow) -> str:
     """Why a campaign is not open, as a sentence; empty if it is."""
     if row.closed_reason is not None:
         return REASONS[row.closed_reason]
-    return (row.rules.paused_because or REASONS["paused"]) if row.paused else ""
+    return (row.paused_because or REASONS["paused"]) if row.paused else ""
 
 
 def title_of(row: CampaignRow) -> str:

@@ -9,7 +9,6 @@ from typing import Any, Literal
 
 from nextlabel.campaign.declaration import LANGUAGES, Offer, bounds, declared, kind, literals, names, offer, spoken
 from nextlabel.campaign.rows import CampaignRow
-from nextlabel.campaign.settings import COUNTED
 from nextlabel.errors import InputError
 from nextlabel.money import currency_of
 from nextlabel.web.dashboard.formatting import stamp
@@ -56,7 +55,7 @@ def offered(form: Literal["workers", "terms"], *, changing: bool = False) -> lis
 
 def current(row: CampaignRow, settings: Iterable[str]) -> dict[str, str]:
     """The texts of some settings as they stand."""
-    return {name: setting_text(name, getattr(row if name in COUNTED else row.config, name)) for name in settings}
+    return {name: setting_text(name, getattr(row.config, name)) for name in settings}
 
 
 def setting_text(name: str, value: Any) -> str:

@@ -63,7 +63,7 @@ def campaign_view(
     """Everything that the page of a campaign shows to somebody with these rights."""
     summary, certificate = dashboard.summary(row), dashboard.service.certificates.look(row.id)
     accuracy, store = row.config.reward == Accuracy(), dashboard.store
-    promised = row.config.at_most_wrong is not None or row.rules.guarantee
+    promised = row.config.at_most_wrong is not None or row.guarantee
     log, older = log_page(store, row.id, row.config, before, LOG_LINES)
     view = {
         "row": row,
@@ -87,7 +87,7 @@ def campaign_view(
         "hardest": [] if summary is None else _hardest(dashboard, row, summary, rights),
         "order": dashboard.service[row.id].order() if row.config.answer == "pair" and row.tasks else {},
         "shown": ITEMS_SHOWN,
-        "adjudicated": _tasks(store, row, row.rules.adjudicated[: -HARD_SHOWN - 1 : -1]) if rights.changes else [],
+        "adjudicated": _tasks(store, row, row.adjudicated[: -HARD_SHOWN - 1 : -1]) if rights.changes else [],
         "workers": [], "leases": [], "comments": [],
         "log": log,
         "older": older,
@@ -95,7 +95,7 @@ def campaign_view(
         "more": _more(certificate),
         "cost": cost_of(row),
         "imports": dashboard.imports(row),
-        "notices": [one for one in row.rules.noticed if rights.sees_workers or one.worker is None],
+        "notices": [one for one in row.noticed if rights.sees_workers or one.worker is None],
     }  # fmt: skip
     if rights.sees_workers:
         learnt, medians = dashboard.workers(row)

@@ -76,7 +76,7 @@ def campaigns_page(request: Request, number: Annotated[int, Query(alias="page", 
     """The campaigns, newest first."""
     dashboard, token = dashboard_state(request), principal_of(request).token
     rows = dashboard.app.access.opened(token, dashboard.store.campaigns())
-    owners = {} if token is None or token.owner else dashboard.store.access.owners()
+    owners = {} if token is None or token.owner else dashboard.store.records.owners()
     campaigns = [
         {"row": row, "title": title_of(row), "reason": reason_of(row), "summary": dashboard.summary(row)}
         for row in rows[(number - 1) * PAGE_SIZE : number * PAGE_SIZE]
@@ -224,7 +224,7 @@ def task_page(campaign: CampaignId, number: TaskNumber, request: Request, proble
     return about_campaign(
         "task", request, row, problem=problem, task=task, fields=fields_of(shown), hidden=fields_of(rest),
         result=result, beliefs=[(name, p, result.counts[name]) for name, p in result.probabilities.items()],
-        leases=store.leases(campaign, [number]), dropped_models=row.rules.dropped_models,
+        leases=store.leases(campaign, [number]), dropped_models=row.dropped_models,
     )  # fmt: skip
 
 
@@ -475,7 +475,7 @@ def audit_page(campaign: CampaignId, request: Request, problem: Told = "") -> Re
     state, rights, base = app_state(request), rights_of(request), link_base(request)
     service = state.campaign_service
     row = service.store.row(campaign)
-    promised = bool(row.rules.guarantee)
+    promised = bool(row.guarantee)
     items = service[campaign].guarantee_items() if promised else service[campaign].audit_items()
     token = state.links.audit_token(campaign, 0 if promised else len(items)) if rights.changes and items else ""
     following = next((one for one in items if one.label is None), None)
@@ -501,7 +501,7 @@ def change_audit(campaign: CampaignId, request: Request, form: Form, service: Se
         app_state(request).access.read()
     elif "task" in form:
         asked = service[campaign]
-        answer = asked.answer_guarantee if service.store.row(campaign).rules.guarantee else asked.answer_audit
+        answer = asked.answer_guarantee if service.store.row(campaign).guarantee else asked.answer_audit
         answer({str(form["task"]): str(form.get("label", ""))})
     else:
         raise InputError(*NO_ACTION)

@@ -117,8 +117,8 @@ def create(upload: str, request: Request, form: Form) -> Response:
 def importing(upload: str, id: str, request: Request) -> Response:
     """How far the import of a campaign's items has got; then its links."""
     dashboard, token = dashboard_state(request), principal_of(request).token
-    row = dashboard.store.imports.find(id)
-    if row is None or (token is not None and token.owner not in ("", dashboard.store.access.owner(row.campaign))):
+    row = next(iter(dashboard.store.records.find(ImportRow, id=id)), None)
+    if row is None or (token is not None and token.owner not in ("", dashboard.store.records.owner(row.campaign))):
         raise NotFoundError("there is no such import.", "Look for the campaign in the list.")
     if row.state == "done":
         return RedirectResponse(_made(row.campaign, row.known, row.alike), 303)

@@ -12,6 +12,7 @@ from starlette.datastructures import UploadFile
 from starlette.responses import RedirectResponse, Response
 
 from nextlabel.application.status import questions_lacking
+from nextlabel.campaign.records import Visit
 from nextlabel.campaign.replies import Added
 from nextlabel.campaign.webhooks import TYPES
 from nextlabel.errors import InputError
@@ -86,7 +87,8 @@ def platforms_page(campaign: CampaignId, request: Request, problem: Told = "", d
     """The campaign as a study or a HIT, and who came from where."""
     state, base = app_state(request), link_base(request)
     known, row = state.campaign_service.visits, state.campaign_service.store.row(campaign)
-    token, visits = state.links.join_token(campaign), state.campaign_service.store.visits.of(campaign)
+    token = state.links.join_token(campaign)
+    visits = state.campaign_service.store.records.find(Visit, campaign=campaign)
     drawn = (prolific.Prolific.name, mturk.MechanicalTurk.name)
     return campaign_page(
         "platforms", request, row, problem=problem, done=done,

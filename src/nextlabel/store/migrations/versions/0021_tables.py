@@ -10,7 +10,7 @@ from alembic import op
 
 from nextlabel.store.tables import create_tables, metadata
 
-revision = "0020"
+revision = "0021"
 down_revision = None
 
 

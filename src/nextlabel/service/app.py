@@ -37,9 +37,8 @@ from nextlabel.service.limits import RequestLimits
 from nextlabel.service.links import LinkSigner, signing_key
 from nextlabel.service.logs import request_log
 from nextlabel.service.metrics import Metrics
-from nextlabel.service.middleware import BodyLimitMiddleware, RequestMiddleware, request_context
+from nextlabel.service.middleware import BodyLimitMiddleware, RequestMiddleware, request_context, without_prefix
 from nextlabel.service.openapi import complete_document
-from nextlabel.service.prefix import without_prefix
 from nextlabel.service.problem_details import problem_response
 from nextlabel.service.routes import campaigns, commands, health, platforms, results, tasks, tokens, work
 from nextlabel.service.routes.work import WorkRouter

@@ -25,7 +25,7 @@ from nextlabel.service.command_queue import CommandQueue
 from nextlabel.service.limits import RequestLimits
 from nextlabel.service.links import LinkSigner
 from nextlabel.service.metrics import Metrics
-from nextlabel.service.prefix import current_prefix
+from nextlabel.service.middleware import current_prefix
 from nextlabel.service.settings import ServiceSettings
 
 _HOST = re.compile(r"[A-Za-z0-9.-]+(?::\d{1,5})?|\[[0-9A-Fa-f:.]+\](?::\d{1,5})?")

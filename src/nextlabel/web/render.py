@@ -19,8 +19,7 @@ from starlette.types import Scope
 from nextlabel.errors import NotAllowedError
 from nextlabel.prose import counted
 from nextlabel.service.app_state import app_state
-from nextlabel.service.middleware import request_context
-from nextlabel.service.prefix import prefixed
+from nextlabel.service.middleware import prefixed, request_context
 from nextlabel.service.problem_details import problem_response, problem_type
 from nextlabel.web.dashboard import formatting
 

@@ -34,8 +34,7 @@ from nextlabel.integrations import mturk
 from nextlabel.integrations.platforms import platform_of
 from nextlabel.service.app_state import app_state
 from nextlabel.service.links import INVALID_LINK
-from nextlabel.service.middleware import request_context
-from nextlabel.service.prefix import prefixed
+from nextlabel.service.middleware import prefixed, request_context
 from nextlabel.web.markdown import safe_html
 from nextlabel.web.render import PageRoute, page, render, replace_surrogates, wants_json
 from nextlabel.web.worker.session import COMPLETION, COOKIE_KIND, SESSION_COOKIE, WorkerSession, checked_completion

@@ -32,10 +32,9 @@ from nextlabel.prose import counted
 from nextlabel.service.app_state import Service, app_state, link_base, link_warning
 from nextlabel.service.auth import CampaignId
 from nextlabel.service.links import link_url, revoke_links
-from nextlabel.service.middleware import principal_of
+from nextlabel.service.middleware import prefixed, principal_of
 from nextlabel.service.models import LabelsQuery, ResultsQuery, WorkersQuery
 from nextlabel.service.openapi import api_view
-from nextlabel.service.prefix import prefixed
 from nextlabel.service.routes.campaigns import current_row
 from nextlabel.service.routes.results import FileFormat, labels, results, show_workers
 from nextlabel.web.dashboard.access import NO_ACTION, Form, GuardedRoute, Told, file_of, rights_of, texts_of

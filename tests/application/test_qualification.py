@@ -101,3 +101,21 @@ def test_whoever_hands_out_links_is_told_that_questions_are_lacking(tmp_path: Pa
             assert told in browser.get(f"/campaigns/{id}/links").text
             client.add_tasks(id, [{"id": "t9", "text": "x", "gold": "no"}])
             assert told not in browser.get(f"/campaigns/{id}/links").text
+
+
+def test_workers_read_that_their_first_items_are_a_test(tmp_path: Path) -> None:
+    with on_sqlite(tmp_path, pages=mount_pages) as service, Client(service.url, service.token) as client:
+        id = client.create(budget=20, labels=["no", "yes"], qualification=2, policy="index").id
+        client.add_tasks(id, [{"id": f"t{k}", "text": "x", **({"gold": "yes"} if k < 2 else {})} for k in range(9)])
+        link = client.links(id, ["ann"]).links[0].url
+        with httpx.Client(base_url=service.url, timeout=60, follow_redirects=True) as browser:
+            page = browser.get(link)
+            while 'name="lease"' not in page.text:  # the policy's tables are made first
+                assert "are a test" not in page.text
+                page = browser.get(link)
+            for _ in range(2):
+                assert "The first items are a test: 80% of your answers must be right." in page.text
+                address = str(page.url)
+                lease = page.text.partition('name="lease" value="')[2].partition('"')[0]
+                page = browser.post(address, data={"lease": lease, "answer": "1"}, headers={"origin": service.url})
+            assert "Item 3" in page.text and "are a test" not in page.text

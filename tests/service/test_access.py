@@ -169,6 +169,7 @@ class TestKeyFile:
 READABLE = {
     "/campaigns": "av", "/campaigns/demo": "av", "/campaigns/demo/results": "av", "/campaigns/demo/certificate": "av",
     "/metrics": "av", "/campaigns/demo/events": "a", "/campaigns/demo/workers": "a",
+    "/campaigns/demo/guarantee": "av", "/campaigns/demo/guarantee/items": "a",
 }  # fmt: skip
 CHANGES = [
     ("POST", "/campaigns"), ("PATCH", "/campaigns/demo"), ("POST", "/campaigns/demo/pause"),

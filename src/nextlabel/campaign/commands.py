@@ -240,7 +240,7 @@ class Commands:
         """The task and what it was chosen by, or why there is none."""
         state, row = self.state, self.state.row
         n, asks = labels_before_deadline(row, self.now), expected_asks(row, self.now)
-        tested = self._qualifies(worker) is None
+        tested = self.qualifies(worker) is None
         control = choose_control(self, worker, tested) if row.controls else None
         if tested and control is None:
             return "preparing"
@@ -272,7 +272,7 @@ class Commands:
             return task
         return task, {"left": n, **how, **({"waited": True} if waited else {})}
 
-    def _qualifies(self, worker: str) -> bool | None:
+    def qualifies(self, worker: str) -> bool | None:
         """Whether a worker has passed the qualification or failed it; None while they are at it.
 
         It is the first tasks that they have, all of them control questions, in as many attempts as there are
@@ -296,7 +296,7 @@ class Commands:
         if (
             self.state.row.config.qualification is None
             or self.is_blocked(worker)
-            or self._qualifies(worker) is not False
+            or self.qualifies(worker) is not False
         ):
             return
         if not self.state.open_leases(worker):

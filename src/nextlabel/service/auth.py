@@ -161,7 +161,9 @@ ROLES: dict[Role, Rights] = {
 #: Paths of the API, without its prefix, that a viewer may read.
 _AUDIT = re.compile(r"/campaigns/[^/]+/(?:audit|guarantee)/answers")
 _TOKENS, _OWNER = re.compile(r"/tokens(?:/.*)?"), re.compile(r"/campaigns/[^/]+/owner")
-_VIEWABLE = re.compile(r"/(?:campaigns(?:/[^/]+(?:/(?:certificate|results|imports(?:/[^/]+)?))?)?|metrics)")
+_VIEWABLE = re.compile(
+    r"/(?:campaigns(?:/[^/]+(?:/(?:certificate|results|guarantee(?:/record)?|imports(?:/[^/]+)?))?)?|metrics)"
+)
 
 
 def may_call(role: Role, method: str, path: str) -> bool:

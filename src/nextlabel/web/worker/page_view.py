@@ -116,7 +116,8 @@ def _context(texts: WorkerTexts, session: WorkerSession, view: WorkerView, read:
     else:
         shown |= _asked(config, view.id, reply.payload) | {
             "lease": reply, "skip_key": SKIP_KEY, "longest_comment": LONGEST_COMMENT,
-            "left": max(view.seconds_left, 0.0), "left_text": texts.time_left(view.seconds_left),
+            "share": f"{config.pass_mark:.0%}", "left": max(view.seconds_left, 0.0),
+            "left_text": texts.time_left(view.seconds_left),
         }  # fmt: skip
         return shown | {"title": f"{config.question or texts('page.question')} · {name}"[:150]}
     return shown | {"title": f"{shown['heading']} · {name}"}

@@ -82,8 +82,9 @@ class WorkerView:
     """What a worker sees of a campaign; ``pending`` is done when its tables are ready.
 
     Without a ``reply`` the worker reads the instructions first. ``labels_given`` is None if unknown, ``comment`` what
-    they said of the item before they undid their answer; ``told`` is the receipt of the answer that they have just
-    given, and ``undoable`` the lease and the label of the last one if it can be taken back.
+    they said of the item before they undid their answer; ``tested`` says that the item is one of the qualification;
+    ``told`` is the receipt of the answer that they have just given, and ``undoable`` the lease and the label of the
+    last one if it can be taken back.
     """
 
     id: str
@@ -94,6 +95,7 @@ class WorkerView:
     comment: str
     seconds_left: float
     labels_given: int | None
+    tested: bool
     undoable: tuple[str, str] | None
     told: Receipt | None
     note: str | None
@@ -154,7 +156,8 @@ def act_and_ask(
         return WorkerView(
             row.id, row.config, row.spent, row.budget, reply, (held.comment if held is not None else None) or "",
             reply.expires_at - commands.now if isinstance(reply, Lease) else 0.0,
-            None if tally is None else tally.labels, undoable, told, note, pending,
+            None if tally is None else tally.labels, held is not None and not commands.qualifies(worker),
+            undoable, told, note, pending,
         )  # fmt: skip
 
     return command

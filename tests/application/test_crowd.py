@@ -366,7 +366,7 @@ def test_scores_tilt_beliefs(service: CampaignService) -> None:
     ("values", "message"),
     [
         ({"threshold": 0.7, "labels": ("no", "yes")}, "has no threshold"),
-        ({"reward": {"kind": "squared-error"}}, "takes no other reward"),
+        ({"reward": {"kind": "squared-error"}}, "takes accuracy or, for a choice, a utility"),
         ({"label_cost": 0.01}, "takes no label cost"),
     ],
 )

@@ -137,7 +137,7 @@ def test_nobody_gives_more_than_their_share(service: CampaignService) -> None:
     assert service[id].ask("ann").reason == "quota_reached"  # type: ignore[union-attr]
     service[id].change(most_labels_per_worker=None)
     assert service[id].ask("ann")
-    with pytest.raises(InputError, match="most labels per worker 0 should be greater than or equal to 1"):
+    with pytest.raises(InputError, match="most labels per worker 0 is not a whole number of at least 1"):
         service[id].change(most_labels_per_worker=0)
     with pytest.raises(InputError, match="pay per label"):
         service[id].change(pay_per_label=-1)

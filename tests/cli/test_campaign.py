@@ -153,7 +153,7 @@ def test_create_again_is_the_same_campaign(folder: Path, capsys: pytest.CaptureF
     [
         (["create", "tasks.csv"], "has no budget"),
         (["create", "tasks.csv", "--budget", "many"], "not a number"),
-        (["create", "tasks.csv", "--budget", "0"], "budget 0 should be greater than or equal to 1"),
+        (["create", "tasks.csv", "--budget", "0"], "budget 0 is not a whole number of at least 1 and at most"),
         (["create", "none.csv", "--budget", "5"], "there is no file none.csv"),
         (["create", "tasks.csv", "--budget", "5", "--labels", "one"], "should have at least 2 items"),
         (["create", "tasks.csv", "--budget", "5", "--policy", "best"], "policy 'best' is not known"),

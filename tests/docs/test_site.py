@@ -32,6 +32,9 @@ def test_every_public_name_is_in_the_reference() -> None:
 
 def public(space: ModuleType) -> list[str]:
     """The names of a namespace; of the errors those that derive from its root."""
+    if space is nextlabel.errors:
+        kinds = {name: one for name, one in vars(space).items() if isinstance(one, type)}
+        return [name for name, one in kinds.items() if issubclass(one, nextlabel.errors.NextlabelError)]
     names: list[str] = getattr(space, "__all__", None) or dir(space)
     return [
         name

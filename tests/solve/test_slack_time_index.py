@@ -51,7 +51,7 @@ def test_against_the_sweep_over_time(monkeypatch: pytest.MonkeyPatch) -> None:
         w = int(rng.integers(0, 2))
         i = int(rng.integers(0, slow.stack.first[4 - w]))
         layer = int(rng.integers(np.ceil((LEAST * RATE + n - 1) * steps_per_arrival), slow.line.layers))
-        k, share = table._layer(n, float(slow.line.tau[layer]))
+        k, share = layer_at(table.tau, table.slack_time, n, float(slow.line.tau[layer]))
         rows = table.classes[0].rows[n - 1, slow.grid.off[w] + i]
         found = float((1.0 - share) * rows[k] + share * rows[k + 1])
         moved = max(moved, float(rows[-1] - found))
@@ -101,11 +101,10 @@ def test_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def test_policies_look_where_the_table_does(monkeypatch: pytest.MonkeyPatch) -> None:
     table = slack_table(monkeypatch)
     arrays = make_policy_arrays(Setting.of(PROBLEM), Index(table))
+    assert (arrays.tau == table.tau).all() and arrays.slack_time == table.slack_time
     for n, tau in ((24, T), (24, T - 0.5), (10, 8.3), (1, LEAST), (1, LEAST + 0.3), (3, T)):
-        layer, share = layer_at(arrays.tau, arrays.slack_time, n, tau)
-        expected, part = table._layer(n, tau)
-        assert layer == expected and share == pytest.approx(part, abs=1e-12)
-    assert layer_at(arrays.tau, arrays.slack_time, 24, 2.0) == (
-        0,
-        0.0,
-    )  # less time than the table knows: the least it knows
+        k, share = layer_at(table.tau, table.slack_time, n, tau)
+        slack_time = tau - (n - 1) / RATE
+        x = (1.0 - share) * table.tau[k] + share * table.tau[k + 1]
+        assert x == pytest.approx(-np.exp(-table.slack_time.rate * slack_time), rel=1e-9)
+    assert layer_at(arrays.tau, arrays.slack_time, 24, 2.0) == (0, 0.0)  # less time than the table knows: the least

@@ -323,7 +323,7 @@ class TestCampaign:
         ("fields", "said"),
         [
             ({"budget": "many"}, "is not a whole number"),
-            ({"budget": "0"}, "Budget 0 should be"),
+            ({"budget": "0"}, "Budget 0 is not a whole number of at least 1"),
             ({"budget": "20", "deadline": "soon"}, "is not a time"),
             ({"budget": "20", "lease_seconds": "0.1"}, "Lease time 0.1"),
             ({"budget": "20", "lease_seconds": "x"}, "Lease time &#39;x&#39; is not a number"),
@@ -728,7 +728,7 @@ class TestNewCampaign:
             ("s,t\n0.5,1\n1.5,2\n", {"score_column": "s"}, "Row 3: score &#39;1.5&#39; is not a probability"),
             ("s,t\n0.5,1\n", {"score_column": "s", "labels": "a\nb\nc"}, "score needs two labels"),
             ("t\n1\n", {"labels": "one"}, "should have at least 2 items"),
-            ("t\n1\n", {"budget": "0"}, "Budget 0 should be"),
+            ("t\n1\n", {"budget": "0"}, "Budget 0 is not a whole number of at least 1"),
             ("t\n1\n", {"deadline": "2001-01-01T00:00"}, "deadline is in the past"),
             ("t\n1\n", {"label_cost": "0.5"}, "No label can add 0.5 to the chance that its item is right"),
             ("t\n1\n", {"shown": ""}, "has no column" ),

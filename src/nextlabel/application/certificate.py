@@ -61,7 +61,7 @@ from nextlabel.campaign.rates import (
     rate_before_deadline,
 )
 from nextlabel.campaign.rows import CampaignRow
-from nextlabel.crowd.answers import Number
+from nextlabel.crowd.answers import Choice, Number
 from nextlabel.crowd.audit import Audit
 from nextlabel.errors import ConflictError, InputError, UnavailableError
 from nextlabel.model.prior import Prior
@@ -97,6 +97,7 @@ NO_BOUND = {
     "number": "There is none for numbers.",
     "multi": "There is none for several labels.",
     "pair": "There is none for the order of items.",
+    "utility": "There is none for utilities.",
 }
 BY_KNOWN = "What is shown is how many known items would be right by their labels alone, were their truth not known."
 #: Added where a learner of the items' features says something; the first part is how much.
@@ -441,12 +442,16 @@ def _learnt_certificate(campaign_service: CampaignService, id: str, wait: bool) 
     bound = campaign_service.certificates.bounds.current(id, found, wait)
     upper = None if bound is None else bound.upper
     contradicted = upper is not None and upper < max(outlook["forecast"], crowd.expected.mean)
-    shown = crowd.contradiction is None and crowd.kind.name != "pair"
+    shown = crowd.contradiction is None and crowd.kind.name != "pair" and not _by_utility(row)
     upper = upper if shown and not contradicted else None
     rests_on = BY_LABELS if crowd.labels.sum() else NO_LABELS
     if crowd.kind.name == "number" and crowd.labels.sum():
         rests_on = _error_said(crowd, found.possible(found.to_come))
     withheld = CONTRADICTED if contradicted and shown else _why_none(row)
+    if isinstance(crowd.kind, Choice) and crowd.kind.utility is not None:
+        asked = crowd.beliefs[crowd.gold < 0]
+        worth, lost = float(crowd.kind.worth(asked).max(axis=1).mean()), float(crowd.kind.lost(asked).mean())
+        rests_on += f" An item's answer is expected to be worth {worth:.3g}; were the truths known, {worth + lost:.3g}."
     if crowd.learner is not None:
         rests_on += BY_LEARNER.format(**crowd.learner)
     if crowd.contradiction is not None:
@@ -561,7 +566,12 @@ class CrowdBound:
 
 def _why_none(row: CampaignRow) -> str:
     """Why there is no bound for workers who differ, if that is known: raters have no channels."""
-    return NO_BOUND.get(row.config.answer, TOO_FEW if row.spent < FEWEST_LABELS else "")
+    kind = "utility" if _by_utility(row) else row.config.answer
+    return NO_BOUND.get(kind, TOO_FEW if row.spent < FEWEST_LABELS else "")
+
+
+def _by_utility(row: CampaignRow) -> bool:
+    return getattr(row.config.answer_type, "utility", None) is not None
 
 
 def _needs_bound(row: CampaignRow) -> bool:

@@ -154,7 +154,10 @@ class CrowdSnapshot:
             return ExpectedAccuracy(right / len(known), low, high, 0.0)
         if self.word is not None and self.learner is not None:
             return expected_jointly(self.beliefs, self.shares, self.word, self.learner["bits"], self.gold)
-        return expected_accuracy(self.answers, self.beliefs, self.prior, self.gold, self.prior_offset, self.draws)
+        return expected_accuracy(
+            self.answers, self.beliefs, self.prior, self.gold, self.prior_offset, self.draws,
+            self.kind.best(self.beliefs) if getattr(self.kind, "utility", None) else None,
+        )  # fmt: skip
 
     @cached_property
     def contradiction(self) -> Contradiction | None:

@@ -225,7 +225,8 @@ class DeclaredSettings(BaseModel):
         0.5, "The truth of a task is answer 1 if the probability of that answer is above this.", "D", gt=0, lt=1,
     )  # fmt: skip
     reward: Reward = setting(
-        "accuracy", "What a decision is worth: accuracy, or a table with a kind.", validate_default=True,
+        "accuracy", "What a decision is worth: accuracy; a utility as rows of numbers, one row for each label and one "
+        "number for each truth (1,-5;0,1); or a table with a kind.", "REWARD", validate_default=True,
         json=str | dict[str, Any],
     )  # fmt: skip
     strength: float = setting(4.0, "Number of labels that a task's score is worth.", "S", gt=0)
@@ -543,7 +544,7 @@ def _example(name: str) -> str:
 
 #: What pydantic says, in the words of somebody who gives settings.
 _WORDS: Final = {
-    "a valid boolean": "true or false", "a valid integer": "a whole number", "a valid number": "a number",
+    "a valid boolean": "true or false",
     "a valid string": "a text", "a valid tuple": "a list of names", " after validation": "",
     f"match pattern {CODE!r}": "have no other characters than letters, digits, - and _",
 }  # fmt: skip
@@ -557,8 +558,12 @@ def _refusal(error: Mapping[str, Any]) -> InputError:
     if what == "missing":
         help = str(declared(name).description)
         return InputError(f"the campaign has no {spoken(name)}.", f"Give the {help[:1].lower()}{help[1:]}")
+    given, limits = "" if what == "string_type" else f" {reprlib.repr(error['input'])}", bounds(name)
+    if kind(name) in (int, float):
+        ends = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
+        allowed = " and ".join(f"{words} {limits[end]:,}" for end, words in ends.items() if end in limits)
+        whole = "whole number" if kind(name) is int else "number"
+        return ProblemError(f"{spoken(name)}{given} is not a {whole} of {allowed}.", _example(name))
     for theirs, ours in _WORDS.items():
         message = message.replace(theirs, ours)
-    given = "" if what == "string_type" else f" {reprlib.repr(error['input'])}"
-    refused = ProblemError if kind(name) in (int, float) else InputError
-    return refused(f"{spoken(name)}{given} {message.partition(' ')[2]}.", _example(name))
+    return InputError(f"{spoken(name)}{given} {message.partition(' ')[2]}.", _example(name))

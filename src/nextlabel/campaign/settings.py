@@ -31,7 +31,7 @@ from nextlabel.model.beta import Beta
 from nextlabel.model.dirichlet import Dirichlet
 from nextlabel.model.fact import Fact
 from nextlabel.model.prior import Prior
-from nextlabel.model.rewards import Accuracy, Reward
+from nextlabel.model.rewards import Accuracy, Reward, Utility
 from nextlabel.model.simplex import deepest
 from nextlabel.model.tables import prior_from, prior_table, reward_from, reward_table
 from nextlabel.model.tasks import TaskClass
@@ -133,9 +133,10 @@ class CampaignSettings(DeclaredSettings):
             return Form.parse(self.questions)
         if self.answer == "multi":
             return Form((Question("", "multi", self.labels),))
-        return answer_type(
-            self.answer, self.labels, self.scale, self.range, self.loss if self.answer == "rating" else None
-        )
+        loss, utility = self.loss if self.answer == "rating" else None, None
+        if self.answer == "choice" and isinstance(self.reward, Utility) and self.reward.abstain is None:
+            utility = self.reward.matrix if len(self.reward.matrix) == len(self.labels) else None
+        return answer_type(self.answer, self.labels, self.scale, self.range, loss, utility)
 
     def _check_policy(self) -> None:
         policy = make_policy(self.policy)
@@ -172,8 +173,10 @@ class CampaignSettings(DeclaredSettings):
             raise InputError(f"policy {self.policy!r} is for recorded labels.", "Use crowd or crowd-uncertainty.")
         if self.threshold != declared("threshold").default:
             raise InputError(f"policy {self.policy!r} has no threshold: each task has one true answer.", hint)
-        if self.reward != Accuracy():
-            raise InputError(f"policy {self.policy!r} maximises accuracy and takes no other reward.", hint)
+        if self.reward != Accuracy() and getattr(self.answer_type, "utility", None) is None:
+            raise InputError(
+                f"policy {self.policy!r} takes accuracy or, for a choice, a utility with a row for each label.", hint
+            )
         if self.label_cost > 0:
             raise InputError(f"policy {self.policy!r} spends its budget and takes no label cost.", hint)
 
@@ -191,6 +194,11 @@ class CampaignSettings(DeclaredSettings):
     def knows_workers(self) -> bool:
         """Whether the policy tells workers apart and learns them from their labels."""
         return knows_workers(self.policy)
+
+    @property
+    def counts_right(self) -> bool:
+        """Whether certificates count right answers: they do for workers who differ, whatever answers are worth."""
+        return self.knows_workers or self.reward == Accuracy()
 
     @property
     def learns_from_features(self) -> bool:

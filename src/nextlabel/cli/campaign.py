@@ -98,7 +98,7 @@ def _setting(name: str, typed: Any, changing: bool) -> Any:
         return _text(f"--{name}", typed)
     if name == "prior":
         return parse_prior(typed)
-    if name == "deadline" or kind(name) in (bool, str) or (name == "budget" and currency_of(typed)):
+    if name in ("deadline", "reward") or kind(name) in (bool, str) or (name == "budget" and currency_of(typed)):
         return typed
     if kind(name) is tuple:
         return names_of(typed)
@@ -592,7 +592,6 @@ def audit(
     )
     from nextlabel.application.guarantees import guarantee_record
     from nextlabel.files.labels import read_answers
-    from nextlabel.model.rewards import Accuracy
 
     found = None if answers is None else read_answers(answers)
     with service_at(db) as service:
@@ -628,7 +627,7 @@ def audit(
     fields = {"drawn": len(items), "answered": known, "audit": None if audited is None else asdict(audited), **made}
     if audited is not None and certificate is not None:
         new = row.tasks - row.audit_of
-        itself = f" The model itself expects {certificate.now:.1%}." if row.config.reward == Accuracy() else ""
+        itself = f" The model itself expects {certificate.now:.1%}." if row.config.counts_right else ""
         whole = f"the items but {new:,} that were added since" if new else "all items"
         text += (
             f"{audited.right} of {audited.audited} audited labels are right: {audited.accuracy:.1%} of {whole}, with a "

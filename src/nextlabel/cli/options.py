@@ -87,17 +87,6 @@ def parse_prior(text: str) -> list[float] | dict[str, Any]:
     raise ProblemError(f"prior {text!r} cannot be read as a table.", hint)
 
 
-def parse_matrix(text: str) -> list[list[float]]:
-    """Rows with semicolons between them, numbers with commas between them."""
-    try:
-        return [[float(cell) for cell in row.split(",")] for row in text.split(";")]
-    except ValueError:
-        raise ProblemError(
-            f"utility {text!r} is not a matrix.",
-            'Give one row per decision with one number per truth: --utility "1,-5;0,1".',
-        ) from None
-
-
 def parse_rate(text: str) -> Number | list[list[float]]:
     """One rate, or ``start:rate`` pieces with commas between them."""
     hint = "Give workers per unit of time, e.g. --arrival-rate 0.1, or pieces with their starts: 0:2,16:0.2."

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import field, make_dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from nextlabel.cli.options import Flag, parse_matrix, parse_number, parse_prior, parse_rate, parse_whole
+from nextlabel.cli.options import Flag, parse_number, parse_prior, parse_rate, parse_whole
 from nextlabel.cli.output import say, say_read
 from nextlabel.errors import ProblemError
 from nextlabel.prose import counted
@@ -146,6 +146,14 @@ _scores = _each(lambda entry: _scores_of(entry) if "scores" in entry else None, 
 _coins = _each(
     lambda entry: _kind(entry, "prior", "one-coin"), "is for workers of known accuracy", "Add e.g. --accuracy 0.8."
 )
+
+
+def _utility(text: str) -> dict[str, Any]:
+    from nextlabel.model.tables import parse_matrix
+
+    return {"kind": "utility", "matrix": parse_matrix(text)}
+
+
 _utilities = _each(
     lambda entry: _kind(entry, "reward", "utility"),
     "is for a utility matrix",
@@ -199,7 +207,7 @@ ENTRIES = {
     "value": Entry("V", "What a task that comes out right is worth. Default: 1.", "", _classes, key="reward",
                    parse=_correct),
     "utility": Entry("MATRIX", 'Value of each decision (row) for each truth: "1,-5;0,1".', "", _classes, key="reward",
-                     parse=lambda text: {"kind": "utility", "matrix": parse_matrix(text)}),
+                     parse=_utility),
     "abstain": Entry("V", "With --utility: the value of not deciding.",
                      "Give the value of not deciding, e.g. --abstain 0.3.", _utilities),
     "label_cost": Entry("C", "What one label costs, in the unit of the value. Default: 0.",

@@ -3,7 +3,8 @@
 ======== =========================== ======== ========================== =============================================
 answer   labels                      level    a belief (K, width)        read out
 ======== =========================== ======== ========================== =============================================
-choice   names, one of which is true nominal  probability of each name   the likeliest
+choice   names, one of which is true nominal  probability of each name   the likeliest; with utilities the one of
+                                                                         the largest expected utility
 rating   whole numbers of a scale,   ordinal  probability of each step   the step that minimises the expected loss
          in their order
 number   numbers of a range          interval mean, standard deviation   the mean, which minimises the squared error
@@ -101,9 +102,13 @@ class Answer(ABC):
         """(width,) the belief of an answer that is known."""
         return np.asarray(np.eye(self.width)[number])
 
+    def worth(self, beliefs: Floats) -> Floats:
+        """(K, answers) what each answer is expected to be worth: as much as it is likely."""
+        return beliefs
+
     def best(self, beliefs: Floats) -> Ints:
         """(K,) the number of the answer that is read out of each belief."""
-        return np.asarray(beliefs.argmax(axis=1))
+        return np.asarray(self.worth(beliefs).argmax(axis=1))
 
     def certainty(self, beliefs: Floats) -> Floats:
         """(K,) the chance that what is read out is right."""
@@ -111,7 +116,7 @@ class Answer(ABC):
 
     def margin(self, beliefs: Floats) -> Floats:
         """(K,) how clear each belief is: least in the most doubtful one."""
-        ordered = np.sort(beliefs, axis=1)
+        ordered = np.sort(self.worth(beliefs), axis=1)
         return np.asarray(ordered[:, -1] - ordered[:, -2])
 
     def agrees(self, first: Ints, second: Ints) -> Bools:
@@ -137,15 +142,28 @@ class Answer(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Choice(Answer):
-    """One of some names."""
+    """One of some names; ``utility`` [answer][truth] is what answers are worth, None if those that are right are."""
 
     names: tuple[str, ...]
+    utility: tuple[tuple[float, ...], ...] | None = None
     name: ClassVar[AnswerName] = "choice"
 
     @property
     def labels(self) -> tuple[str, ...]:
         """The names."""
         return self.names
+
+    def worth(self, beliefs: Floats) -> Floats:
+        """(K, answers) the expected utility of each answer."""
+        return beliefs if self.utility is None else np.asarray((beliefs @ np.array(self.utility).T).round(12))
+
+    def lost(self, beliefs: Floats) -> Floats:
+        """(K,) the expected value of knowing the truth, sum_q P_q max_a u[a][q] - max_a sum_q u[a][q] P_q.
+
+        It is as many times as large where ``beliefs`` are times a number.
+        """
+        ceiling = np.ones(self.width) if self.utility is None else np.max(self.utility, axis=0)
+        return np.asarray(np.maximum(beliefs @ ceiling - self.worth(beliefs).max(axis=1), 0.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -372,10 +390,11 @@ def answer_type(
     scale: str | None = None,
     range_: str | None = None,
     loss: Loss | None = None,
+    utility: tuple[tuple[float, ...], ...] | None = None,
 ) -> Answer:
     """The kind of answer to one question that somebody named, with its options."""
     if name == "choice":
-        return Choice(labels)
+        return Choice(labels, utility)
     if name == "pair":
         return Pair(labels != Pair(ties=False).labels)
     return Rating.parse(scale, loss) if name == "rating" else Number.parse(range_)

@@ -2,7 +2,7 @@
 
     accuracy = 1/K sum_x 1{truth of x is a_x},    E = mean over draws of 1/K sum_x P(a_x | labels, rest of the draw)
 
-a_x is the answer given, the likeliest one. Truths, the workers' skill, how much workers differ, what the crowd is
+a_x is the answer given. Truths, the workers' skill, how much workers differ, what the crowd is
 like on average and which tasks are hard are drawn together from their posterior (``kernels.crowd_gibbs``), so that E
 counts what is not known of any of them; the interval is E +- (``WIDTH`` standard deviations of the share right among
 the draws, and half an item), in 0 to 1. It holds if each worker answers by a channel of their own, independently given
@@ -51,8 +51,9 @@ def expected_accuracy(
     gold: Ints | None = None,
     prior_offset: Floats | None = None,
     draws: int = DRAWS,
+    best: Ints | None = None,
 ) -> ExpectedAccuracy:
-    """The expected accuracy of the likeliest answers to all tasks but gold; ``beliefs`` (K, C) says which they are.
+    """The expected accuracy of the answers ``best`` (K,) to all tasks but gold: the likeliest by ``beliefs`` (K, C).
 
     ``prior`` is what was thought of the crowd before any label. ``prior_offset`` (K, C) is added to the log shares of a
     task with a prior of its own. The same draws are made every time.
@@ -60,7 +61,7 @@ def expected_accuracy(
     K, C = beliefs.shape
     gold = np.full(K, -1, dtype=np.int64) if gold is None else gold
     prior_offset = np.zeros((K, C)) if prior_offset is None else prior_offset
-    asked, best = gold < 0, beliefs.argmax(axis=1)
+    asked, best = gold < 0, beliefs.argmax(axis=1) if best is None else best
     if not asked.any():
         return ExpectedAccuracy(np.nan, 0.0, 1.0, 0.0)
     per_task = np.bincount(labels.task, minlength=K)

@@ -111,7 +111,7 @@ def positive(name: str, value: object, hint: str, *, infinite: bool = False) -> 
     """``value`` as a positive float, or a ProblemError."""
     x = number(value)
     if not x > 0 or (isinf(x) and not infinite):
-        raise ProblemError(f"{name} is {shown(value)}, which is not a {'' if isnan(x) else 'positive '}number.", hint)
+        raise ProblemError(f"{name} is {shown(value)}, which is not a positive number.", hint)
     return x
 
 

@@ -129,10 +129,21 @@ def prior_from(value: Any) -> Prior:
     return as_prior(tuple(value))
 
 
+def parse_matrix(text: str) -> list[list[float]]:
+    """Rows with semicolons between them, numbers with commas between them."""
+    try:
+        return [[float(cell) for cell in row.split(",")] for row in text.split(";")]
+    except ValueError:
+        raise ProblemError(
+            f"utility {text!r} is not a matrix.",
+            'Give one row per decision with one number per truth: "1,-5;0,1".',
+        ) from None
+
+
 def reward_from(value: Any) -> Reward:
-    """The reward that a name or a table with a kind stands for."""
+    """The reward that a name, a utility in one line or a table with a kind stands for."""
     if isinstance(value, str):
-        value = {"kind": value}
+        value = {"kind": "utility", "matrix": parse_matrix(value)} if "," in value else {"kind": value}
     if not isinstance(value, dict):
         raise ProblemError(f"reward {value!r} is not a reward.", 'Write e.g. reward = "accuracy".')
     reward: Reward = _make("reward", REWARDS, value, 'reward = {kind = "accuracy", value = 10}')

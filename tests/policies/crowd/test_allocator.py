@@ -130,3 +130,19 @@ def test_a_policy_of_ones_own_says_who_gets_what() -> None:
 def test_scores_of_another_shape_are_refused(wrong: Floats) -> None:
     with pytest.raises(InputError, match=r"best-first.*one row for each type"):
         CrowdAllocator(even(6), 60, CrowdSettings(BestFirst(lambda view: wrong)), workers=3)
+
+
+@pytest.mark.parametrize(("utility", "first"), [(None, 1), (((1.0, -5.0), (0.0, 1.0)), 0)])
+def test_labels_go_where_they_change_what_is_worth_most(
+    utility: tuple[tuple[float, ...], ...] | None, first: int
+) -> None:
+    """At 1 in 7 for the second answer both are worth the same here; for accuracy that is at 1 in 2."""
+    doubt = np.where(np.arange(20) % 2, 0.5, 1.0 / 7.0)
+    allocator = CrowdAllocator(
+        np.stack([1.0 - doubt, doubt], axis=1), 10, CrowdSettings(named=False, utility=utility), channels=coins(0.8),
+        supply=np.array([100.0]),
+    )  # fmt: skip
+    for _ in range(10):
+        task = ask(allocator, 0)
+        assert task is not None and task % 2 == first
+        label(allocator, task, 0, 0)

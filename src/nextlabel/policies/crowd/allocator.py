@@ -78,6 +78,7 @@ from nextlabel.policies.crowd.policies import (
     crowd_plan,
     group_workers,
     ranked_plan,
+    reward_on,
     same_channels,
     solve_relaxation,
 )
@@ -95,6 +96,7 @@ class CrowdSettings:
 
     ``named``: a worker gets a task at most once (off: a type stands for many people of whom each comes once).
     ``expert``: an expert answers the least certain tasks in the end, so that no task is worth less than this.
+    ``utility`` [answer][truth] is what answers are worth, None if those that are right are.
     ``task_first``: the task is chosen before anyone knows who will label it. ``resolves``: about how many times the
     relaxation is solved again while the budget is spent.
     """
@@ -106,6 +108,7 @@ class CrowdSettings:
     resolves: int = 40
     seed: int = 0
     expert: float = 0.0
+    utility: tuple[tuple[float, ...], ...] | None = None
 
 
 class CrowdAllocator:
@@ -293,7 +296,7 @@ class CrowdAllocator:
         """The plan of the relaxation for the tasks as they stand."""
         before, start = self._types, self._plans
         view, more = self.view(), self._generosity
-        reward = np.maximum(view.reward, self.settings.expert)
+        reward = np.maximum(reward_on(self.grid, view.reward, self.settings.utility), self.settings.expert)
         if start is not None and before is not None and self._types is not None and not self.settings.task_first:
             # Each type of before is replaced by the nearest type of now.
             nearest = np.abs(before[:, None] - self._types[None]).sum(axis=(2, 3)).argmin(axis=1)
@@ -303,7 +306,8 @@ class CrowdAllocator:
             LEARNT_GAP if self.learnt else GAP, start,
         )  # fmt: skip
         self._plans = relaxation.plans
-        return crowd_plan(self.grid, relaxation, reward, finish=self._finishes_first)
+        finish = self._finishes_first
+        return crowd_plan(self.grid, relaxation, view.reward if finish else reward, finish=finish)
 
     def _group(self) -> tuple[CrowdTypes, Floats, Floats]:
         """Types of workers, what each can still give before the budget is spent, and what a label of theirs costs."""

@@ -23,11 +23,12 @@ but for noise. Cost: a step 50 us, a choice O(K), ``learn`` a fit of all labels 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
 from nextlabel.arrays import Bools, Floats, Ints
-from nextlabel.crowd.answers import Answer, Number, Pair, Rating
+from nextlabel.crowd.answers import Answer, Choice, Number, Pair, Rating
 from nextlabel.crowd.fit import CrowdLabels
 from nextlabel.crowd.noise import answers_at_random
 from nextlabel.crowd.prior import CrowdPrior
@@ -214,8 +215,8 @@ def new_crowd(
     if isinstance(kind, Number):
         return NumberCrowd(kind, seed)
     start = np.ones(kind.width) if share is None else share
-    return (
-        RatingCrowd(kind, start, rule, seed, prior)
-        if isinstance(kind, Rating)
-        else GrowingCrowd(start, rule, seed, prior)
-    )
+    if isinstance(kind, Rating):
+        return RatingCrowd(kind, start, rule, seed, prior)
+    found = GrowingCrowd(start, rule, seed, prior)
+    found.settings = replace(found.settings, utility=kind.utility if isinstance(kind, Choice) else None)
+    return found

@@ -132,6 +132,17 @@ class Chain:
         return np.clip(after, 1.0 / C, 1.0), np.stack([named, other], -1)
 
 
+def reward_on(grid: Floats, right: Floats, utility: tuple[tuple[float, ...], ...] | None) -> Floats:
+    """(G,) expected utility [answer][truth] of the best answer, the worst counted as 0 and the best as 1.
+
+    Of more than two answers, and without a utility, it is ``right``, the chance that the likeliest answer is right.
+    """
+    if utility is None or len(utility) > 2:
+        return right
+    worth = np.asarray(utility) - np.min(utility)
+    return np.asarray((np.stack([1.0 - grid, grid], axis=1) @ worth.T).max(axis=1) / (worth.max() or 1.0))
+
+
 def belief_grid(answers: int) -> Floats:
     """(G,) grid beliefs: p for two answers, the largest probability (from 1 / answers) for more."""
     low = -REACH if answers == 2 else -float(np.log(answers - 1.0))

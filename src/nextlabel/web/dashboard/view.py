@@ -20,7 +20,6 @@ from nextlabel.campaign.rates import arrival_rate, completion_rate, lease_second
 from nextlabel.campaign.rows import CampaignRow, LeaseRow, TaskRow
 from nextlabel.campaign.settings import SIDES, CampaignSettings, is_pair, shown_payload
 from nextlabel.campaign.states import REASONS
-from nextlabel.model.rewards import Accuracy
 from nextlabel.prose import counted, joined, listed
 from nextlabel.service.auth import Rights
 from nextlabel.store.sql import SqlStore
@@ -62,7 +61,7 @@ def campaign_view(
 ) -> dict[str, Any]:
     """Everything that the page of a campaign shows to somebody with these rights."""
     summary, certificate = dashboard.summary(row), dashboard.service.certificates.look(row.id)
-    accuracy, store = row.config.reward == Accuracy(), dashboard.store
+    accuracy, store = row.config.counts_right, dashboard.store
     promised = row.config.at_most_wrong is not None or row.guarantee
     log, older = log_page(store, row.id, row.config, before, LOG_LINES)
     view = {

@@ -142,7 +142,7 @@ def test_what_is_read_out(service: CampaignService, kind: str) -> None:
     assert found.low is not None and found.high is not None and found.low <= found.now <= found.high
     assert (found.forecast is None) == (kind == "pair")
     assert found.forecast is None or found.now - 1e-9 <= found.forecast <= 1.0
-    assert (found.withheld == "") == (kind == "choice")
+    assert (found.withheld == "") == (kind in ("choice", "number"))
     reports = service.worker_reports.of(id)
     assert {one.worker for one in reports} == {"ann", "bob", "cem", "dan"}
     assert all(one.agreement is not None and one.agreement > 0.2 for one in reports)

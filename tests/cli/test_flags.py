@@ -18,7 +18,8 @@ SMALL = ["--tasks", "3", "--budget", "4"]
 #: Flags of one meaning whose help text says more in some command: a default, or what the flag goes with.
 SAID_DIFFERENTLY = {
     "--answers", "--arrival-rate", "--at-most-wrong", "--audits", "--budget", "--label-cost", "--labels-per-task",
-    "--accuracy", "--answer", "--expert-cost", "--features", "--loss", "--method", "--range", "--record", "--scale",
+    "--accuracy", "--answer", "--expert-cost", "--features", "--loss", "--method", "--range", "--record", "--reward",
+    "--scale",
     "--most-labels", "--out", "--policy", "--prior", "--replications", "--save", "--score-column", "--seed",
     "--strength", "--sure", "--tasks", "--threshold", "--gold", "--turn-away", "--model", "--url", "--token",
     "--owner", "--top",
@@ -40,7 +41,13 @@ def text(parameter: Any) -> str:
 
 def test_a_name_has_one_metavar() -> None:
     for name, uses in options().items():
-        if name in ("--features", "--answer", "--scale", "--loss"):  # a campaign's are made from its settings
+        if name in (
+            "--features",
+            "--answer",
+            "--scale",
+            "--loss",
+            "--reward",
+        ):  # a campaign's are made from its settings
             continue
         assert len({parameter.metavar for _, parameter in uses}) == 1, (name, [path for path, _ in uses])
 

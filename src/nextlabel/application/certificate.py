@@ -63,13 +63,15 @@ from nextlabel.campaign.rates import (
 from nextlabel.campaign.rows import CampaignRow
 from nextlabel.crowd.answers import Choice, Number
 from nextlabel.crowd.audit import Audit
+from nextlabel.crowd.number_draws import draw_numbers
 from nextlabel.errors import ConflictError, InputError, UnavailableError
 from nextlabel.model.prior import Prior
 from nextlabel.model.problem import PiecewiseRate, Problem
 from nextlabel.notebook import facts_html
 from nextlabel.policies.allocation import Group
 from nextlabel.policies.crowd.policies import LEARNT_GAP, Chain, group_workers, solve_relaxation
-from nextlabel.solve.crowd.from_labels import CONFIDENCE, CrowdSupply, bound_crowds
+from nextlabel.policies.crowd.valued import numbers_of
+from nextlabel.solve.crowd.from_labels import CONFIDENCE, CROWDS, CrowdSupply, bound_crowds, upper_limit
 from nextlabel.solve.crowd.posterior import CrowdPosterior
 from nextlabel.solve.deadline import MOST_CLASSES, DeadlineBound, deadline_bound
 from nextlabel.solve.numbers import poured
@@ -91,10 +93,9 @@ BY_LABELS = (
     "of random items corrects it."
 )
 CONTRADICTED = "The labels contradict the bound's assumptions, so it is not shown."
-TOO_FEW = "It is known after 30 labels."
+TOO_FEW, TOO_FEW_NUMBERS = "It is known after 30 labels.", "It is known after three labels for every item."
 NO_BOUND = {
     "rating": "There is none for ratings.",
-    "number": "There is none for numbers.",
     "multi": "There is none for several labels.",
     "pair": "There is none for the order of items.",
     "utility": "There is none for utilities.",
@@ -144,10 +145,13 @@ def _outlook(found: _Crowd) -> dict[str, Any]:
     people = [j for j, name in enumerate(crowd.workers) if crowd.labels[j] and name in found.supply.workers]
     tasks, now, after = max(int((crowd.gold < 0).sum()), 1), crowd.expected.mean, crowd.after
 
-    def numbers_solved(labels: int) -> float:
-        """The share of numbers that are expected to be right after so many labels more of these workers."""
+    def sure(labels: int) -> float:
         sds = _sds_after(crowd, people, possible(labels))
         return float(crowd.kind.certainty(np.stack([sds, sds], axis=1)).mean()) if len(sds) else 1.0
+
+    def numbers_solved(labels: int) -> float:
+        """The share of numbers that are expected to be right after so many labels more of these workers."""
+        return min(now + sure(labels) - sure(0), 1.0)
 
     if crowd.kind.name == "number":
         solved: Callable[[int], float] = numbers_solved
@@ -209,8 +213,8 @@ def _error_said(crowd: CrowdSnapshot, left: int) -> str:
     now, later = (float(np.sqrt((_sds_after(crowd, people, n) ** 2).mean())) for n in (0, left))
     return (
         f"A number is right if it is within {crowd.kind.tolerance:g} of the truth. The root mean squared error is "
-        f"expected to be {now:.3g} now and {later:.3g} at the end of the budget, by the model's own word: nothing of "
-        "this is certified, and an audit of random items corrects the share that is right."
+        f"expected to be {now:.3g} now and {later:.3g} at the end of the budget, by the model's own word; an audit of "
+        "random items corrects the share that is right."
     )
 
 
@@ -567,6 +571,8 @@ class CrowdBound:
 def _why_none(row: CampaignRow) -> str:
     """Why there is no bound for workers who differ, if that is known: raters have no channels."""
     kind = "utility" if _by_utility(row) else row.config.answer
+    if kind == "number" and row.spent < 3 * row.tasks:
+        return TOO_FEW_NUMBERS
     return NO_BOUND.get(kind, TOO_FEW if row.spent < FEWEST_LABELS else "")
 
 
@@ -632,16 +638,39 @@ def labels_to_come(found: _Crowd) -> tuple[int, float, CrowdSupply]:
     return labels, asks, CrowdSupply(each[: len(crowd.workers)], newcomers, people)
 
 
+def number_bound(crowd: CrowdSnapshot, supply: CrowdSupply, labels: int) -> float:
+    """The same of numbers: all that the most precise labels of the supply say, poured over the items.
+
+    A normal belief of precision p holds the truth within c with probability erf(c sqrt(p / 2)), which is concave in p:
+    no other way of spreading a precision gets more items right.
+    """
+    fit, kind, values = crowd.fit, crowd.kind, list[float]()
+    if fit is None or not isinstance(kind, Number):
+        return 1.0
+    each = np.append(supply.labels, np.full(supply.people, supply.newcomers / max(supply.people, 1)))
+    for one in draw_numbers(fit, numbers_of(kind, crowd.answers), CROWDS, supply.people):
+        own = np.append(one.own, one.new)
+        best = np.argsort(-own)
+        taken = np.diff(np.minimum(np.cumsum(each[best]), labels), prepend=0.0)
+        sds = one.scale / np.sqrt(poured(one.total[crowd.gold < 0], float(taken @ own[best])))
+        values.append(float(kind.certainty(np.stack([sds, sds], axis=1)).mean()))
+    return upper_limit(np.array(values))
+
+
 def crowd_bound(found: _Crowd) -> tuple[float, str]:
     """The bound of a campaign per item that is not a control, and what it assumes, in a sentence."""
     crowd, (labels, asks, supply) = found.crowd, labels_to_come(found)
     counts = crowd.gold < 0
-    posterior = CrowdPosterior(crowd.answers, crowd.prior, crowd.gold, crowd.prior_offset, counts)
-    bound = bound_crowds(posterior, supply, labels, int(counts.sum()))
+    if crowd.kind.name == "number":
+        limit, how = number_bound(crowd, supply, labels), ", off by a normal error of a bias and a spread of their own"
+    else:
+        posterior = CrowdPosterior(crowd.answers, crowd.prior, crowd.gold, crowd.prior_offset, counts)
+        limit, how = bound_crowds(posterior, supply, labels, int(counts.sum())).limit, ""
     before = "" if found.row.deadline is None else f" Before the deadline {labels:,} more labels are expected."
-    return bound.limit, (
+    return limit, (
         f"No rule can be expected to do better ({CONFIDENCE:.0%} sure) if each worker answers in a way of their own, "
-        "independently of the others, the crowd is what the labels and a weak first idea of people say, and those who "
-        f"can still label ask as often as they did, {asks:,.0f} times in all, newcomers as often as they came; as of "
-        f"{found.row.spent:,} labels. Real crowds are not quite so, and an audit does not correct it.{before}"
+        f"independently of the others{how}, the crowd is what the labels and a weak first idea of people say, and "
+        f"those who can still label ask as often as they did, {asks:,.0f} times in all, newcomers as often as they "
+        f"came; as of {found.row.spent:,} labels. Real crowds are not quite so, and an audit does not correct it."
+        f"{before}"
     )

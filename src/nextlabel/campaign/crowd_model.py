@@ -36,12 +36,13 @@ from nextlabel.campaign.rates import expected_asks, labels_before_deadline
 from nextlabel.campaign.records import deleted_campaign
 from nextlabel.campaign.rows import CampaignRow, WorkerRow, erased_number, lease_number
 from nextlabel.campaign.settings import ALL, CampaignSettings, columns_of
-from nextlabel.crowd.answers import Z95, Answer, Choice
+from nextlabel.crowd.answers import Z95, Answer, Choice, Number
 from nextlabel.crowd.audit import exact_interval
 from nextlabel.crowd.controls import Contradiction, contradiction, held_out
 from nextlabel.crowd.expected import DRAWS, ExpectedAccuracy, expected_accuracy, usual_share
 from nextlabel.crowd.fit import CrowdLabels
 from nextlabel.crowd.learner import expected_jointly, learn_jointly
+from nextlabel.crowd.number_draws import expected_numbers
 from nextlabel.crowd.numbers import NumberFit
 from nextlabel.crowd.pairs import LearntPairs
 from nextlabel.crowd.prior import CrowdPrior
@@ -142,6 +143,10 @@ class CrowdSnapshot:
         known truths contradict the model, it is the share of the known tasks that would be right if they were not
         known (``crowd.controls``), with its exact interval.
         """
+        if isinstance(self.kind, Number) and self.fit is not None:
+            return expected_numbers(
+                self.kind, self.fit, numbers_of(self.kind, self.answers), self.gold < 0, self.beliefs[:, 0], self.draws
+            )
         if self.kind.noun:
             sure = self.kind.certainty(self.beliefs[self.gold < 0])
             mean, spread = float(sure.mean()), Z95 * float(np.sqrt((sure * (1.0 - sure)).sum())) / max(len(sure), 1)

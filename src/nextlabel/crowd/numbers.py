@@ -81,8 +81,9 @@ class NumberFit:
 
     ``says`` (W + 1, 3) is what a label z of each worker adds to the precision of its item and, times z and less a
     constant, to the precision times x; the last row is somebody who has not come yet. ``first`` is (m, s) of an item
-    without labels, ``scale`` (centre, unit) of z and (start, slope) of the estimate in x. ``at_random``: a gain of 0 is
-    in the worker's interval, and items explain less than ``OF_USUAL`` of the share of their variance that is usual.
+    without labels, ``scale`` (centre, unit) of z and (start, slope) of the estimate in x, ``line`` (W, 2) b and a of
+    each worker. ``at_random``: a gain of 0 is in the worker's interval, and items explain less than ``OF_USUAL`` of the
+    share of their variance that is usual.
     """
 
     estimate: Floats
@@ -90,6 +91,7 @@ class NumberFit:
     says: Floats
     first: tuple[float, float]
     scale: tuple[float, float, float, float]
+    line: Floats
     bias: Floats
     gain: Floats
     gain_sd: Floats
@@ -105,12 +107,18 @@ class NumberFit:
 
     def read(self, data: NumberLabels) -> tuple[Floats, Floats]:
         """Estimate and standard deviation of each item by these labels, of workers as they were learnt: O(labels)."""
-        centre, unit, start, slope = self.scale
-        z = (_bend(data.number, self.power, self.origin) - centre) / unit
+        start, slope = self.scale[2:]
+        z = standardised(self, data.number)
         own, pull, off = self.says[np.minimum(data.worker, len(self.says) - 1)].T
         total = np.bincount(data.task, own, data.tasks) + 1.0 / self.first[1]
         drawn = np.bincount(data.task, pull * z - off, data.tasks) + self.first[0] / self.first[1]
         return start + slope * drawn / total, np.abs(slope) / np.sqrt(total)
+
+
+def standardised(fit: NumberFit, number: Floats) -> Floats:
+    """Numbers as the model has them: z."""
+    centre, unit = fit.scale[:2]
+    return (_bend(number, fit.power, fit.origin) - centre) / unit
 
 
 def _bend(y: Floats, power: float, origin: float) -> Floats:
@@ -172,20 +180,23 @@ def fit_numbers(data: NumberLabels, answer: Scaled) -> NumberFit:
     says = np.stack([tau * (a * a + cov[:, 1, 1]), tau * a, tau * (a * b + cov[:, 0, 1])], axis=1)
     says = np.vstack([says, [(1.0 + s_a) / noise, 1.0 / noise, 0.0]])
     return NumberFit(
-        estimate, sd, says, (m, s), (centre, unit, start, slope), bias,
+        estimate, sd, says, (m, s), (centre, unit, start, slope), line, bias,
         line[:, 1], sd_a, spread, reliability, at_random, power, origin,
     )  # fmt: skip
 
 
 def _bent(t: Ints, y: Floats, K: int, answer: Scaled) -> tuple[float, float]:
-    """The power and the origin under which items explain the largest share of the variance of labels."""
+    """The power and the origin under which items explain the largest share of the variance of labels.
+
+    Nothing is bent before every other item has a second label.
+    """
     first, last = (
         float(y.min() if answer.low is None else answer.low),
         float(y.max() if answer.high is None else answer.high),
     )
     origins = [0.0] if first < 0 < last else sorted({first, last}, key=abs)
     n = np.bincount(t, minlength=K).astype(np.float64)
-    if len(y) <= (n > 0).sum() or (n > 0).sum() < 2:
+    if len(y) < 1.5 * (n > 0).sum() or (n > 0).sum() < 2:
         return 1.0, 0.0
     found = {(p, o): _reliability(t, _bend(y, p, o), n) for o in origins for p in POWERS}
     best = max(found, key=lambda one: found[one])

@@ -296,7 +296,8 @@ class CrowdAllocator:
         """The plan of the relaxation for the tasks as they stand."""
         before, start = self._types, self._plans
         view, more = self.view(), self._generosity
-        reward = np.maximum(reward_on(self.grid, view.reward, self.settings.utility), self.settings.expert)
+        finish, right = self._finishes_first, np.maximum(view.reward, self.settings.expert)
+        reward = reward_on(self.grid, right, self.settings.utility)
         if start is not None and before is not None and self._types is not None and not self.settings.task_first:
             # Each type of before is replaced by the nearest type of now.
             nearest = np.abs(before[:, None] - self._types[None]).sum(axis=(2, 3)).argmin(axis=1)
@@ -306,8 +307,7 @@ class CrowdAllocator:
             LEARNT_GAP if self.learnt else GAP, start,
         )  # fmt: skip
         self._plans = relaxation.plans
-        finish = self._finishes_first
-        return crowd_plan(self.grid, relaxation, view.reward if finish else reward, finish=finish)
+        return crowd_plan(self.grid, relaxation, right if finish else reward, finish=finish)
 
     def _group(self) -> tuple[CrowdTypes, Floats, Floats]:
         """Types of workers, what each can still give before the budget is spent, and what a label of theirs costs."""

@@ -100,7 +100,7 @@ def test_the_log_is_the_state_whatever_happened(service: CampaignService, kind: 
     assert service[id].verify().right
     assert sum(result.labels for result in service[id].results()) < sum(result.labels for result in before.values())
     service[id].restore_labels("bob")
-    service.set_standing(id, "dan", "blocked", "test")
+    service[id].set_standing("dan", "blocked", "test")
     doubtful = next(name for name, result in before.items() if result.source == "labels")
     service[id].adjudicate({doubtful: other})
     final = {result.task: result for result in service[id].results()}[doubtful]

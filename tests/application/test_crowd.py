@@ -64,9 +64,9 @@ def test_a_model_read_from_the_log_is_the_one_that_was_streamed(service: Campaig
             service[id].set_gold({f"t{step // 10}": "c", "t1": LABELS[step // 50]})
         if step in (60, 95):
             service[id].drop_labels(WORKERS[-1], "guesses")
-            service.set_standing(id, WORKERS[-1], "blocked")
+            service[id].set_standing(WORKERS[-1], "blocked")
         if step == 80:
-            service.set_standing(id, WORKERS[-1], "active")
+            service[id].set_standing(WORKERS[-1], "active")
             service[id].restore_labels(WORKERS[-1])
         if step % 26 == 25:
             settled(service, id)  # two threads may have changed places: then the model is behind for a moment

@@ -29,7 +29,7 @@ def start(service: CampaignService, id: str, tasks: int = 30) -> str:
             lease = service[id].ask(worker)
             assert lease
             service[lease.campaign].tell(lease.id, "yes")
-    service.set_standing(id, "bob", "blocked", "guesses")
+    service[id].set_standing("bob", "blocked", "guesses")
     service[id].draw_audit(3)
     return id
 

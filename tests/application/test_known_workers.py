@@ -65,7 +65,7 @@ def test_a_worker_who_comes_back_is_known_and_a_replay_needs_no_profile(tmp_path
     assert accuracy(service, "known", "ann") > accuracy(service, "known", "bob") + 0.08
     assert accuracy(service, "known", "ann") > accuracy(service, "new", "ann")
     before = service.crowd(service.store.row("known"))
-    service.erase_worker("first", "ann")
+    service["first"].erase_worker("ann")
     for id, part in (("first", "profiles"), ("known", "known")):
         kept = service.run(id, lambda commands, part=part: json.loads(commands.state.source.kept(part) or b"{}"))
         assert kept and name_hash("ann") not in kept and name_hash("bob") in kept
@@ -97,11 +97,11 @@ def test_who_is_known_and_never_came_can_be_erased() -> None:
     with pytest.raises(InputError, match="names no worker"):
         service.add_profiles("known", [{"worker": "", "truth": "no", "answer": "no", "count": 9}])
     with pytest.raises(NotFoundError):
-        service.erase_worker("gone", "ann")
-    service.erase_worker("known", "ann")
+        service["gone"].erase_worker("ann")
+    service["known"].erase_worker("ann")
     assert service.run("known", lambda commands: commands.state.source.kept("known")) == b"{}"
     with pytest.raises(NotFoundError):
-        service.erase_worker("known", "ann")
+        service["known"].erase_worker("ann")
     service.close()
 
 

@@ -204,7 +204,7 @@ def test_the_requesters_own_decision_stands(service: CampaignService) -> None:
     id = start(service)
     service.visits.begin(id, WORKER, "prolific", "s1", "study")
     label(service, id)
-    service.set_standing(id, WORKER, "blocked", "guesses")
+    service[id].set_standing(WORKER, "blocked", "guesses")
     assert says(service, "RETURNED") == "ended" and says(service, "ACTIVE") == "kept"
     assert standing(service, id) == ("blocked", "guesses")
 

@@ -40,7 +40,7 @@ def test_a_blocked_worker_holds_nothing_and_nothing_of_theirs_counts_any_more(se
     id = start(service)
     label(service, id, "eve")
     held = service[id].ask("eve")
-    assert held and service.set_standing(id, "eve", "blocked", " guesses ").reason == "guesses"
+    assert held and service[id].set_standing("eve", "blocked", " guesses ").reason == "guesses"
     row = service.store.row(id)
     assert (row.spent, row.reserved, row.released) == (1, 0, 0)
     assert service[id].ask("eve").reason == "worker_blocked"  # type: ignore[union-attr]
@@ -49,8 +49,8 @@ def test_a_blocked_worker_holds_nothing_and_nothing_of_theirs_counts_any_more(se
     assert service.store.row(id).spent == 1
     with pytest.raises(ConflictError):
         service[held.campaign].renew(held.id)
-    service.set_standing(id, "eve", "blocked", "guesses")  # again: nothing happens
-    service.set_standing(id, "eve", "active")
+    service[id].set_standing("eve", "blocked", "guesses")  # again: nothing happens
+    service[id].set_standing("eve", "active")
     assert service[id].ask("eve")
     kinds = [event.kind for event in service.store.events(id)]
     assert kinds.count("worker_blocked") == kinds.count("worker_restored") == 1
@@ -62,10 +62,10 @@ def test_a_blocked_worker_undoes_nothing(service: CampaignService) -> None:
     lease = service[id].ask("eve")
     assert lease
     service[lease.campaign].tell(lease.id, "yes")
-    service.set_standing(id, "eve", "blocked")
+    service[id].set_standing("eve", "blocked")
     with pytest.raises(ConflictError, match="blocked"):
         service[id].undo(lease)
-    service.set_standing(id, "eve", "active")
+    service[id].set_standing("eve", "active")
     service[id].drop_labels("eve")
     with pytest.raises(ConflictError, match="dropped"):
         service[id].undo(lease)
@@ -75,7 +75,7 @@ def test_a_paused_worker_finishes_what_they_hold(service: CampaignService) -> No
     id = start(service)
     held = service[id].ask("ann")
     assert held
-    service.set_standing(id, "ann", "paused", "lunch")
+    service[id].set_standing("ann", "paused", "lunch")
     assert service[id].ask("ann") == held
     assert service[held.campaign].tell(held.id, "yes").counted
     refused = service[id].ask("ann")
@@ -160,12 +160,12 @@ def test_a_change_that_fails_changes_nothing(service: CampaignService) -> None:
 def test_strangers_and_reasons_that_are_no_texts(service: CampaignService) -> None:
     id = start(service)
     with pytest.raises(NotFoundError, match="has had no task"):
-        service.set_standing(id, "nobody", "blocked")
+        service[id].set_standing("nobody", "blocked")
     with pytest.raises(NotFoundError):
         service[id].drop_labels("nobody")
     label(service, id, "ann")
     with pytest.raises(InputError, match="500 characters"):
-        service.set_standing(id, "ann", "blocked", "x" * 501)
+        service[id].set_standing("ann", "blocked", "x" * 501)
 
 
 def test_the_list_of_payments_and_the_spammer_in_it() -> None:

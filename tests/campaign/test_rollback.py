@@ -160,9 +160,9 @@ def test_every_command_that_fails(service: CampaignService, chosen_by: str, monk
     failing(lambda: service[id].set_answer("di", "t3", None))
     failing(lambda: service[id].set_answer("di", "t4", SKIPPED))
     leased(service, id, "di")
-    failing(lambda: service.set_standing(id, "di", "paused", "a reason"))
-    failing(lambda: service.set_standing(id, "di", "blocked", "another one"))  # di's lease ends
-    failing(lambda: service.set_standing(id, "di", "active"))
+    failing(lambda: service[id].set_standing("di", "paused", "a reason"))
+    failing(lambda: service[id].set_standing("di", "blocked", "another one"))  # di's lease ends
+    failing(lambda: service[id].set_standing("di", "active"))
     failing(lambda: service[id].pause())
     failing(lambda: service[id].resume())
     failing(lambda: service[id].change(budget=50, question="Is it?"))

@@ -266,9 +266,9 @@ class Machine(RuleBasedStateMachine):
         self.expire()
         if not any(lease.worker == worker for lease in self.leases.values()):
             with pytest.raises(NotFoundError):
-                self.campaign_service.set_standing(self.id, worker, standing)
+                self.campaign_service[self.id].set_standing(worker, standing)
             return
-        assert self.campaign_service.set_standing(self.id, worker, standing, "a reason").standing == standing
+        assert self.campaign_service[self.id].set_standing(worker, standing, "a reason").standing == standing
         self.standing[worker] = standing
         for lease in self.leases.values():
             if standing == "blocked" and lease.worker == worker and lease.status == "leased":

@@ -106,9 +106,9 @@ def _step(
         elif draw < 0.98:
             service[id].restore_labels(worker)
         elif draw < 0.985:
-            service.set_standing(id, worker, chance.choice(["paused", "blocked", "active"]))
+            service[id].set_standing(worker, chance.choice(["paused", "blocked", "active"]))
         else:
-            service.set_standing(id, worker, "active")
+            service[id].set_standing(worker, "active")
     except NextlabelError:
         pass
 

@@ -148,7 +148,7 @@ def check_notices(store: SqlStore) -> None:
     notices = [["answers_at_random", NAME, 3], ["nobody_can_label", None, 2]]
     service.run("demo", lambda commands: commands.record("noticed", {"notices": notices, "new": notices[:1]}))
     assert service.store.row("demo").noticed[0].worker == NAME
-    service.erase_worker("demo", NAME)
+    service["demo"].erase_worker(NAME)
     assert not [one for one in service.store.row("demo").noticed if one.worker == NAME]
     (noticed,) = [one.data for one in store.events("demo") if one.kind == "noticed" and len(one.data["new"]) == 1]
     assert noticed["notices"] == [["answers_at_random", "erased:0", 3], ["nobody_can_label", None, 2]]

@@ -772,7 +772,7 @@ def test_a_worker_who_is_blocked_while_they_work(service: Service, chromium: Bro
             page.goto(f"{links(service, id)[0]}?completion={PROLIFIC}")
         lease = lease_on(first)
         assert lease == lease_on(second)
-        service.campaign_service.set_standing(id, "ann", "blocked", "guesses")
+        service.campaign_service[id].set_standing("ann", "blocked", "guesses")
         assert row(id).reserved == 0
         if scripts:
             first.wait_for_timeout(SETTLED_MS)
@@ -786,7 +786,7 @@ def test_a_worker_who_is_blocked_while_they_work(service: Service, chromium: Bro
         expect(second.locator("#note")).to_contain_text("your first answer stands")
         check_accessible(first) if scripts else None
         assert labels(service, id) == [("late", "yes")] and row(id).spent == 0
-        service.campaign_service.set_standing(id, "ann", "active")
+        service.campaign_service[id].set_standing("ann", "active")
         first.goto(f"{service.url}/work/{id}")
         assert lease_on(first) not in (None, lease)
 

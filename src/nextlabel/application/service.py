@@ -267,40 +267,6 @@ class CampaignService:
         self.deletions.begin(id)
         return self.deletions.finish(progress)
 
-    def set_standing(self, id: str, worker: str, standing: Standing, reason: object = "") -> WorkerRow:
-        """Pause, block or restore a worker (``campaign.worker_commands``)."""
-
-        def run(commands: Commands) -> WorkerRow:
-            set_standing(commands, worker, standing, reason)
-            return replace(known_worker(commands, worker))
-
-        return self.run(id, run)
-
-    def erase_worker(self, id: str, worker: str) -> WorkerRow:
-        """Take a person's name and words out of a campaign: its log, visits, links; what they are called now."""
-        name, _ = checked_worker(worker), self.store.row(id)
-        known, owners = bool(self.store.records.forget_visits(id, name)), self.store.records.owners()
-        for one in self.store.campaigns():  # what one campaign knows of somebody, others of the owner have copied
-            if owners.get(one.id) == owners.get(id) and (one.config.known_workers or one.id == id):
-                with nullcontext() if one.id == id else suppress(GoneError):
-                    known = self.run(one.id, lambda commands: forget(commands.state, name)) or known
-
-        def erase(commands: Commands) -> WorkerRow:
-            forget(commands.state, name)  # it may have ended since
-            return replace(erase_worker(commands, name))
-
-        try:
-            self.set_standing(id, name, "blocked")  # what they hold goes to others
-            row = self.run(id, erase)
-        except NotFoundError:  # they came, or were known, and had no task
-            row = WorkerRow(ERASED)
-            if not known:
-                raise
-        self.store.records.revoke_link(id, link_name(self.store.get(LINK_SECRET) or b"", id, name))
-        self.worker_reports.forget(id)
-        self.store.forget_pages()
-        return row
-
     def task_chunks(self, id: str, many: int = CHUNK) -> Iterator[list[TaskRow]]:
         """All tasks, so many at a time."""
         after = -1
@@ -508,25 +474,52 @@ class Campaign:
         pairs = self._run(Commands.crowd_snapshot).pairs
         return {} if pairs is None else {"items": list(pairs.tasks()), "discordant": pairs.discordant()}
 
+    def set_standing(self, worker: str, standing: Standing, reason: str = "") -> WorkerReport:
+        """Pause, block or restore (``active``) a worker; a blocked worker's item goes to others."""
+
+        def run(commands: Commands) -> WorkerRow:
+            set_standing(commands, worker, standing, reason)
+            return replace(known_worker(commands, worker))
+
+        return report_of(self._run(run), self._row().config.pay_per_label)
+
     def pause_worker(self, worker: str, reason: str = "") -> WorkerReport:
         """Give this worker no new task until ``restore_worker``; an item that they hold is theirs to finish."""
-        return self._standing(worker, "paused", reason)
+        return self.set_standing(worker, "paused", reason)
 
     def block_worker(self, worker: str, reason: str = "") -> WorkerReport:
         """Give this worker no task, take back what they hold, and count no answer that still comes."""
-        return self._standing(worker, "blocked", reason)
+        return self.set_standing(worker, "blocked", reason)
 
     def restore_worker(self, worker: str) -> WorkerReport:
         """Give a worker who was paused or blocked tasks again."""
-        return self._standing(worker, "active")
-
-    def _standing(self, worker: str, standing: Standing, reason: str = "") -> WorkerReport:
-        row = self._service.set_standing(self.id, worker, standing, reason)
-        return report_of(row, self._row().config.pay_per_label)
+        return self.set_standing(worker, "active")
 
     def erase_worker(self, worker: str) -> WorkerReport:
         """Erase a person's name, comments, visits and links for good; their labels stay, under the name returned."""
-        return report_of(self._service.erase_worker(self.id, worker), self._row().config.pay_per_label)
+        service, name, config = self._service, checked_worker(worker), self._row().config
+        known, owners = bool(service.store.records.forget_visits(self.id, name)), service.store.records.owners()
+        for one in service.store.campaigns():  # what one campaign knows of somebody, others of the owner have copied
+            if owners.get(one.id) == owners.get(self.id) and (one.config.known_workers or one.id == self.id):
+                with nullcontext() if one.id == self.id else suppress(GoneError):
+                    known = service.run(one.id, lambda commands: forget(commands.state, name)) or known
+
+        def erase(commands: Commands) -> WorkerRow:
+            forget(commands.state, name)  # it may have ended since
+            return replace(erase_worker(commands, name))
+
+        try:
+            self.block_worker(name)  # what they hold goes to others
+            row = self._run(erase)
+        except NotFoundError:  # they came, or were known, and had no task
+            row = WorkerRow(ERASED)
+            if not known:
+                raise
+        secret = service.store.get(LINK_SECRET) or b""
+        service.store.records.revoke_link(self.id, link_name(secret, self.id, name))
+        service.worker_reports.forget(self.id)
+        service.store.forget_pages()
+        return report_of(row, config.pay_per_label)
 
     def worker_record(self, worker: str) -> dict[str, Any]:
         """All that is kept about a person in this campaign: tallies, visits, and every label with its comment."""
@@ -732,6 +725,7 @@ REQUESTS: Final[dict[Callable[..., Any], str]] = {
     Campaign.reopen_labels: "POST /campaigns/{campaign}/guarantee/reopen",
     Campaign.order: "GET /campaigns/{campaign}/order",
     Campaign.agreement: "GET /campaigns/{campaign}/workers/agreement",
+    Campaign.set_standing: "POST /campaigns/{campaign}/workers/standing",
     Campaign.erase_worker: "POST /campaigns/{campaign}/workers/erase",
     Campaign.worker_record: "POST /campaigns/{campaign}/workers/record",
     Campaign.drop_labels: "POST /campaigns/{campaign}/workers/drop-labels",

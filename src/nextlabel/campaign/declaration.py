@@ -103,23 +103,11 @@ class Offer:
     json: Any = None
 
 
-def setting(
-    default: Any,
-    help: str,
-    flag: str = "",
-    *,
-    changeable: bool = False,
-    form: Literal["", "workers", "terms"] = "",
-    label: str = "",
-    note: str = "",
-    hint: str = "",
-    none: str = "none",
-    json: Any = None,
-    **field: Any,
-) -> Any:
+def setting(default: Any, help: str, flag: str = "", **given: Any) -> Any:
     """The declaration of a setting: its default, its help, where it is offered (``Offer``), and what it may be."""
-    info = Field(default, description=help, **field)
-    info.metadata.append(Offer(flag, changeable, form, label, note, hint, none, json))
+    offered = {name: given.pop(name) for name in Offer.__slots__ if name in given}
+    info = Field(default, description=help, **given)
+    info.metadata.append(Offer(flag, **offered))
     return info
 
 

@@ -686,7 +686,7 @@ def workers(
             )
         who = str(worker)
         if action in standings:
-            row = service.set_standing(id, who, standings[action], reason)
+            row = service[id].set_standing(who, standings[action], reason)
             now = {"worker": who, "standing": row.standing, "reason": row.reason}
             return Said(now, f"{who} is {row.standing}. {STANDINGS[row.standing]}")
         if action == "drop-labels":
@@ -702,7 +702,7 @@ def workers(
             record = service.worker_reports.record(id, who)
             return Said(record, json.dumps(record, indent=2, ensure_ascii=False))
         if action == "erase":
-            erased = service.erase_worker(id, who)
+            erased = service[id].erase_worker(who)
             said = f"{erased.worker} is what the log calls this person now. Backups still have the name."
             return Said({"worker": erased.worker, "labels": erased.labels}, said)
         reports, alike = service.worker_reports.of(id), service.worker_reports.learnt(id).agreement

@@ -507,6 +507,7 @@ class _Methods:
     workers = Method(command(Campaign.workers, "GET /campaigns/{campaign}/workers"))
     order = Method(command(Campaign.order))
     agreement = Method(command(Campaign.agreement))
+    set_standing = Method(command(Campaign.set_standing))
     pause_worker = Method(command(Campaign.pause_worker, STANDING, standing="paused"))
     block_worker = Method(command(Campaign.block_worker, STANDING, standing="blocked"))
     restore_worker = Method(command(Campaign.restore_worker, STANDING, standing="active"))

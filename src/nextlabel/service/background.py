@@ -99,7 +99,7 @@ def erase_old(service: CampaignService, days: float) -> None:
     for row in service.store.campaigns():
         for one in service.store.workers(row.id, MOST_WORKERS):
             if one.last_at < before and not one.worker.startswith((PREFIX, ERASED)):
-                service.erase_worker(row.id, one.worker)
+                service[row.id].erase_worker(one.worker)
     service.store.records.forget(Activity, before)
 
 

@@ -204,6 +204,7 @@ FIELDS: dict[str, Any] = {
     "items": Annotated[int, Field(ge=1, le=2000, examples=[60])],
     "seed": Annotated[int, Field(ge=0, le=LARGEST)],
     "worker": Worker,
+    "standing": Standing,
     "reason": ReasonText,
 }
 
@@ -216,14 +217,6 @@ def body_model(method: Callable[..., Any]) -> type[RequestBody] | None:
     }
     name = "".join(word.capitalize() for word in method.__name__.split("_"))
     return create_model(f"{name}Request", __base__=RequestBody, __doc__=method.__doc__, **columns) if columns else None
-
-
-class StandingRequest(RequestBody):
-    """How a worker stands from now on; the reason is for the log and the requester."""
-
-    worker: Worker
-    standing: Standing
-    reason: ReasonText = ""
 
 
 class AskRequest(RequestBody):

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from anyio import to_thread
+from anyio import from_thread
 from fastapi import APIRouter, Request, Response
 
 from nextlabel.application.status import status_of
@@ -16,7 +16,7 @@ from nextlabel.campaign.rows import CampaignRow, checked_campaign_id
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.errors import GoneError, InputError, NotFoundError, UnavailableError
 from nextlabel.prose import iso
-from nextlabel.service.app_state import AppState, Service, app_state
+from nextlabel.service.app_state import Service, app_state
 from nextlabel.service.auth import ROLES, CampaignId
 from nextlabel.service.middleware import principal_of, request_context
 from nextlabel.service.models import (
@@ -70,9 +70,9 @@ def campaigns(request: Request, service: Service) -> dict[str, Any]:
 
 
 @router.get("/campaigns/{campaign}", responses=problems(404), response_model=CampaignResponse)
-async def status(campaign: CampaignId, request: Request) -> dict[str, Any]:
+def status(campaign: CampaignId, request: Request) -> dict[str, Any]:
     """Show a campaign's settings and counters."""
-    return campaign_json(await current_row(app_state(request), campaign), _names_workers(request))
+    return campaign_json(current_row(request, campaign), _names_workers(request))
 
 
 @router.patch("/campaigns/{campaign}", responses=problems(404, 409), response_model=CampaignResponse)
@@ -93,19 +93,25 @@ def delete(campaign: CampaignId, service: Service) -> dict[str, Any]:
     return {"id": campaign, "deleted_at": iso(at)}
 
 
-async def current_row(state: AppState, id: str) -> CampaignRow:
+def current_row(request: Request, id: str) -> CampaignRow:
     """The campaign's row now, with leases that have run out expired unless that takes long."""
-    row = await to_thread.run_sync(state.campaign_service.store.row, id)
-    past_deadline = row.deadline is not None and state.campaign_service.clock() >= row.deadline
-    if row.reserved == 0 and (row.closed_seq is not None or not past_deadline):
+    state = app_state(request)
+    store, now = state.campaign_service.store, state.campaign_service.clock()
+    row = store.row(id)
+    out = store.leases(id, open=True, limit=1) if row.reserved else []
+    past_deadline = row.closed_seq is None and row.deadline is not None and now >= row.deadline
+    if not past_deadline and all(lease.expires_at > now for lease in out):
         return row
 
     def settle(commands: Commands) -> CampaignRow:
         commands.settle()
         return replace(commands.state.row)
 
-    try:
+    async def settled() -> CampaignRow:
         return await asyncio.wait_for(state.command_queue.run(id, settle), EXPIRY_WAIT_S)
+
+    try:
+        return from_thread.run(settled)
     except (TimeoutError, UnavailableError):
         return row
 

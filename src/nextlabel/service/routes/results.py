@@ -16,12 +16,12 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from nextlabel.application import service
 from nextlabel.application.frames import result_table
-from nextlabel.application.worker_reports import COLUMNS, cells, report_of
+from nextlabel.application.worker_reports import COLUMNS, cells
 from nextlabel.campaign.results import GivenLabel, given_labels
 from nextlabel.campaign.rows import CampaignRow, TaskRow
 from nextlabel.errors import BusyError
 from nextlabel.files.write import export_text, write_workbook
-from nextlabel.service.app_state import Service, app_state
+from nextlabel.service.app_state import app_state
 from nextlabel.service.auth import CampaignId
 from nextlabel.service.models import (
     CertificateResponse,
@@ -32,8 +32,6 @@ from nextlabel.service.models import (
     PageQuery,
     ResultsQuery,
     ResultsResponse,
-    StandingRequest,
-    WorkerResponse,
     WorkersQuery,
     WorkersResponse,
     to_json,
@@ -143,13 +141,6 @@ def show_workers(campaign: CampaignId, request: Request, page: Annotated[Workers
         return file_response(f"{campaign}-workers", page.format, reports.of(campaign), COLUMNS, cells)
     found = {"workers": [to_json(one) for one in reports.of(campaign, page.limit)]}
     return Response(json.dumps(found), media_type="application/json")
-
-
-@workers.post("/campaigns/{campaign}/workers/standing", responses=problems(404), response_model=WorkerResponse)
-def set_standing(campaign: CampaignId, body: StandingRequest, service: Service) -> dict[str, Any]:
-    """Pause, block or restore (``active``) a worker; a blocked worker's item goes to others."""
-    row = service.set_standing(campaign, body.worker, body.standing, body.reason)
-    return to_json(report_of(row, service.store.row(campaign).config.pay_per_label))
 
 
 #: Seconds that a request waits for a certificate.

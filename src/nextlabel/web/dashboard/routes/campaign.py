@@ -11,7 +11,6 @@ from collections.abc import AsyncIterable, AsyncIterator
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
-from anyio import from_thread
 from fastapi import APIRouter, Depends, Path, Query, Request
 from starlette.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
 
@@ -117,7 +116,7 @@ def campaign_page(
     problem: Told = "",
 ) -> Response:
     """One campaign; the numbers are those of items that a form has just added."""
-    row, dashboard = _row(request, campaign), dashboard_state(request)
+    row, dashboard = current_row(request, campaign), dashboard_state(request)
     done: list[str] = []
     if added is not None:
         done = [f"{counted(added, 'item')} added.", *Added(added, known or 0, row.tasks, alike or 0).notes()]
@@ -137,7 +136,7 @@ def live(
     campaign: CampaignId, request: Request, after: Annotated[int, Query(ge=0, le=LARGEST)] = 0, seen: str = ""
 ) -> Response:
     """What has changed since event ``after``; ``seen`` is what the last reply named."""
-    row = _row(request, campaign)
+    row = current_row(request, campaign)
     version, _, hashes = seen.partition("~")
     if row.seq == after and dashboard_state(request).version(row) == version:
         return Response(status_code=204)
@@ -158,17 +157,6 @@ def _view(
     parts, charts = render_parts(view), chart_data(view)
     hashes = fingerprints(parts, charts)
     return view, parts, charts, hashes, version + "~" + ",".join(f"{name}:{hash}" for name, hash in hashes.items())
-
-
-def _row(request: Request, campaign: str) -> CampaignRow:
-    """The campaign's row now; a command runs only if there are leases to expire, or if its deadline has passed."""
-    service = app_state(request).campaign_service
-    row, now = service.store.row(campaign), service.clock()
-    out = service.store.leases(campaign, open=True, limit=1) if row.reserved else []
-    late = any(lease.expires_at <= now for lease in out)
-    if late or (row.deadline is not None and row.deadline <= now and row.closed_seq is None):
-        return from_thread.run(current_row, app_state(request), campaign)
-    return row
 
 
 def campaign_terms(row: CampaignRow) -> list[str]:
@@ -293,12 +281,12 @@ def change_worker(campaign: CampaignId, request: Request, form: Form, service: S
     request.state.again = lambda problem: worker_page(campaign, request, name, problem=problem)
     done: dict[str, int] = {}
     if action in _STANDINGS:
-        service.set_standing(campaign, name, _STANDINGS[action], reason)
+        service[campaign].set_standing(name, _STANDINGS[action], reason)
     elif action == "erase":
-        service.erase_worker(campaign, name)
+        service[campaign].erase_worker(name)
     elif action in ("drop", "block_and_drop"):
         if action == "block_and_drop":
-            service.set_standing(campaign, name, "blocked", reason)
+            service[campaign].set_standing(name, "blocked", reason)
         done = {"dropped": service[campaign].drop_labels(name, reason).changed}
     elif action == "restore_labels":
         labels = service[campaign].restore_labels(name)

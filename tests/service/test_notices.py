@@ -197,9 +197,9 @@ def test_blocking_the_last_one_who_could_says_so_at_once(service: Service) -> No
     assert lease
     commands[lease.campaign].tell(lease.id, LABELS[0])
     assert notices(service) == []
-    commands.set_standing("shop", "ann", "blocked")
+    commands["shop"].set_standing("ann", "blocked")
     assert [one["kind"] for one in notices(service)] == ["nobody_can_label"]
-    commands.set_standing("shop", "ann", "active")
+    commands["shop"].set_standing("ann", "active")
     assert notices(service) == []
 
 

@@ -22,6 +22,7 @@ are others. Cost: 0.1 s for 10,000 labels; with more than ``MOST_LABELS`` it is 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from threading import Lock
 from time import monotonic
@@ -58,7 +59,7 @@ WAIT_S = 20.0
 _Z: Final = 1.959963984540054
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerReport:
     """One worker; what was not learnt is None, ``mean_seconds`` is over labels told in time."""
 
@@ -69,15 +70,15 @@ class WorkerReport:
     seconds: float
     mean_seconds: float | None
     amount: float
-    agreement: float | None
-    agreement_low: float | None
-    agreement_high: float | None
-    accuracy: float | None
-    accuracy_low: float | None
-    accuracy_high: float | None
-    flags: tuple[str, ...]
-    controls: int | None
-    controls_right: int | None
+    agreement: float | None = None
+    agreement_low: float | None = None
+    agreement_high: float | None = None
+    accuracy: float | None = None
+    accuracy_low: float | None = None
+    accuracy_high: float | None = None
+    flags: tuple[str, ...] = ()
+    controls: int | None = None
+    controls_right: int | None = None
     standing: Standing
     reason: str
     given: int
@@ -93,42 +94,26 @@ COLUMNS: Final = tuple(field.name for field in fields(WorkerReport))
 _TALLIED: Final = tuple(field.name for field in fields(WorkerRow) if field.name in COLUMNS)
 
 
-class Skill(NamedTuple):
-    """What was learnt of one worker: means with the ends of their intervals, and what stands out."""
-
-    agreement: tuple[float, float, float]
-    accuracy: tuple[float, float, float] | None
-    flags: tuple[str, ...]
-    controls: int
-    controls_right: int
-
-
 class Learnt(NamedTuple):
-    """What was learnt of a campaign's workers, by name, and how far their labels agree: None with too many labels."""
+    """What reports say that was learnt of workers, by name, and how far their labels agree: None with too many."""
 
-    skills: dict[str, Skill]
+    skills: dict[str, dict[str, Any]]
     agreement: Agreement | None
 
 
-def report_of(row: WorkerRow, pay: float = 0.0, skill: Skill | None = None) -> WorkerReport:
-    """The report of a worker's row."""
-    in_time, no_share = row.labels - row.late, (None, None, None)
-    agreement, low, high = no_share if skill is None else skill.agreement
-    accuracy = no_share if skill is None or skill.accuracy is None else skill.accuracy
+def report_of(row: WorkerRow, pay: float = 0.0, skill: Mapping[str, Any] | None = None) -> WorkerReport:
+    """The report of a worker's row, with what was learnt of them."""
+    in_time = row.labels - row.late
     return WorkerReport(
         **{name: getattr(row, name) for name in _TALLIED},
         mean_seconds=row.seconds / in_time if in_time > 0 else None,
         amount=round((row.bought + row.free) * pay, 6),
-        agreement=agreement,
-        agreement_low=low,
-        agreement_high=high,
-        accuracy=accuracy[0],
-        accuracy_low=accuracy[1],
-        accuracy_high=accuracy[2],
-        flags=() if skill is None else skill.flags,
-        controls=None if skill is None else skill.controls,
-        controls_right=None if skill is None else skill.controls_right,
+        **(skill or {}),
     )
+
+
+def _with_ends(name: str, share: Iterable[float]) -> dict[str, float]:
+    return dict(zip((name, f"{name}_low", f"{name}_high"), map(float, share), strict=True))
 
 
 def cells(report: WorkerReport) -> list[Any]:
@@ -272,14 +257,12 @@ class WorkerReports:
         judged: dict[str, list[bool]] = {}
         for where, who, said in dropped:  # who has nothing else is held against what the others say
             judged.setdefault(who, []).append(bool(kind.agrees(best[[where]], np.array([said]))[0]))
-        skills = {who: Skill(wilson(sum(right), len(right)), None, (), 0, 0) for who, right in judged.items()} | {
-            name: Skill(
-                wilson(int(agreeing[j]), int(many[j])),
-                accuracy and (float(accuracy.mean[j]), float(accuracy.low[j]), float(accuracy.high[j])),
-                flags[j],
-                int(controls[j]),
-                int(passed[j]),
-            )
-            for name, j in names.items()
+        skills: dict[str, dict[str, Any]] = {
+            who: {**_with_ends("agreement", wilson(sum(right), len(right))), "controls": 0, "controls_right": 0}
+            for who, right in judged.items()
         }
+        for name, j in names.items():
+            skills[name] = _with_ends("agreement", wilson(int(agreeing[j]), int(many[j])))
+            skills[name] |= {} if accuracy is None else _with_ends("accuracy", (one[j] for one in accuracy))
+            skills[name] |= {"flags": flags[j], "controls": int(controls[j]), "controls_right": int(passed[j])}
         return Learnt(skills, alike)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from itertools import count, product
 from pathlib import Path
 from threading import Event, Thread
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import uvicorn
@@ -25,7 +25,7 @@ import uvicorn
 from nextlabel.application.service import CampaignService
 from nextlabel.campaign.results import Result
 from nextlabel.client import Client
-from nextlabel.crowd.learn import LearntCrowd, LearntWorker, learn_crowd
+from nextlabel.crowd.learn import LearntCrowd, learn_crowd
 from nextlabel.crowd.skill import AGAINST, AT_CHANCE
 from nextlabel.errors import SolverError
 from nextlabel.reporting.report import Report, Table
@@ -43,6 +43,8 @@ LABELS = ("negative", "positive")
 QUESTION = "Is this review positive or negative?"
 #: A label: task, worker, answer.
 Answer = tuple[str, str, str]
+#: A share after each of some numbers of labels.
+Curve = Sequence[tuple[int, float]]
 #: Share of positive reviews.
 POSITIVE = 0.6
 
@@ -247,55 +249,25 @@ NAMES = {"majority": "majority", "dawid-skene": "Dawid-Skene"}
 #: Points of the campaign's own curve.
 POINTS = 24
 #: What a worker of a kind is flagged as, if the crowd is seen as it is.
-FLAGS = {SPAMMER: (AT_CHANCE,), CONTRARIAN: (AGAINST,)}
+FLAGS = {SPAMMER: [AT_CHANCE], CONTRARIAN: [AGAINST]}
 
 
-@dataclass(frozen=True, slots=True)
-class Overlap:
-    """Fixed overlap under one read-out: the share right for each of OVERLAPS; labels at which the campaign was level
-    with USUAL labels per item for good, None if it never was."""
+class Outcome(NamedTuple):
+    """What came of it: ``fields`` as JSON has them, and the curves of the figure.
 
-    readout: str
-    right: tuple[float, ...]
-    level: int | None
-    items: int
-
-    @property
-    def usual(self) -> float:
-        """The share right with USUAL labels per item."""
-        return self.right[OVERLAPS.index(USUAL)]
-
-    @property
-    def saved(self) -> float | None:
-        """The share of labels that the campaign saves against USUAL labels per item."""
-        return None if self.level is None else 1.0 - self.level / (USUAL * self.items)
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """``curve`` has the share right after some numbers of labels, ``moments`` what the campaign itself expected.
-
-    ``workers`` are as they were seen, with their kind and the chance that they are right.
+    ``curve`` has the share right after some numbers of labels, ``moments`` what the campaign itself expected, and
+    ``overlaps`` by read-out the share right for each of OVERLAPS.
     """
 
-    items: int
-    labels: int
-    right: float
-    expected: float
-    workers: tuple[tuple[LearntWorker, str, float], ...]
-    overlaps: tuple[Overlap, ...]
-    curve: tuple[tuple[int, float], ...]
-    moments: tuple[tuple[int, float], ...]
-
-    @property
-    def found_out(self) -> bool:
-        """Whether everybody was seen as what they are."""
-        return all(one.flags == FLAGS.get(kind, ()) for one, kind, _ in self.workers)
+    fields: dict[str, Any]
+    curve: Curve
+    moments: Curve
+    overlaps: dict[str, list[float]]
 
 
 def outcome(
-    sample: Sequence[Item], labelled: Mapping[str, str], people: Sequence[Answer], moments: Sequence[tuple[int, float]],
-    seed: int, progress: Callable[[float], None],
+    sample: Sequence[Item], labelled: Mapping[str, str], people: Sequence[Answer], moments: Curve, seed: int,
+    progress: Callable[[float], None],
 ) -> Outcome:  # fmt: skip
     """``labelled`` has the label of each item, ``people`` the answers that were bought, in order."""
     truth = {item.id: item.truth for item in sample}
@@ -306,22 +278,25 @@ def outcome(
     for n in np.unique(np.linspace(0.1 * len(people), len(people), POINTS).astype(int)).tolist():
         curve.append((n, _right(_learnt(*people[:n], *predicted), truth)))
         progress(0.3 * n / len(people))
-    return Outcome(
-        items=len(sample),
-        labels=len(people),
-        right=float(np.mean([truth[task] == label for task, label in labelled.items()])),
-        expected=moments[-1][1],
-        workers=tuple((one, *known[one.name]) for one in _learnt(*people, *predicted).workers),
-        overlaps=fixed_overlap(sample, predicted, curve, seed, lambda share: progress(0.3 + 0.7 * share)),
-        curve=tuple(curve),
-        moments=tuple(moments),
-    )
+    workers = [
+        {"worker": one.name, "kind": known[one.name][0], "labels": one.labels, "right": known[one.name][1],
+         "learnt": one.accuracy.as_dict(), "flags": list(one.flags)}
+        for one in _learnt(*people, *predicted).workers
+    ]  # fmt: skip
+    overlaps = fixed_overlap(sample, predicted, seed, lambda share: progress(0.3 + 0.7 * share))
+    fields = {
+        "items": len(sample), "labels": len(people),
+        "right": float(np.mean([truth[task] == label for task, label in labelled.items()])),
+        "expected": moments[-1][1],
+        "all_found": all(one["flags"] == FLAGS.get(str(one["kind"]), []) for one in workers), "workers": workers,
+        "overlap": [saving(name, shares, curve, len(sample)) for name, shares in overlaps.items()],
+    }  # fmt: skip
+    return Outcome(fields, curve, moments, overlaps)
 
 
 def fixed_overlap(
-    sample: Sequence[Item], predicted: Sequence[Answer], curve: Sequence[tuple[int, float]], seed: int,
-    progress: Callable[[float], None],
-) -> tuple[Overlap, ...]:  # fmt: skip
+    sample: Sequence[Item], predicted: Sequence[Answer], seed: int, progress: Callable[[float], None]
+) -> dict[str, list[float]]:
     """Play fixed overlap with the same people: by majority, and by Dawid and Skene's model."""
     truth = {item.id: item.truth for item in sample}
     right = np.zeros((len(NAMES), PLAYED, len(OVERLAPS)))
@@ -335,13 +310,18 @@ def fixed_overlap(
             right[0, play, column] = np.mean(np.where(2 * votes == n, coins, 2 * votes > n))
             right[1, play, column] = _right(_learnt(*some, *predicted), truth)
         progress((play + 1) / PLAYED)
-    return tuple(
-        Overlap(name, tuple(values), level(curve, values[OVERLAPS.index(USUAL)]), len(sample))
-        for name, values in zip(NAMES, right.mean(axis=1).tolist(), strict=True)
-    )
+    return dict(zip(NAMES, right.mean(axis=1).tolist(), strict=True))
 
 
-def level(curve: Sequence[tuple[int, float]], right: float) -> int | None:
+def saving(readout: str, shares: Sequence[float], curve: Curve, items: int) -> dict[str, Any]:
+    """From how many labels on the campaign was as right as USUAL labels for each item, and what share that saves."""
+    usual = shares[OVERLAPS.index(USUAL)]
+    at = level(curve, usual)
+    saved = None if at is None else 1.0 - at / (USUAL * items)
+    return {"readout": readout, "right": usual, "level_after": at, "saved": saved}
+
+
+def level(curve: Curve, right: float) -> int | None:
     """The number of labels from which on the curve stays at ``right`` or above."""
     found = None
     for labels, share in reversed(curve):
@@ -369,19 +349,18 @@ def _right(crowd: LearntCrowd, truth: Mapping[str, str]) -> float:
 
 def draw(found: Outcome) -> Figure:
     """The share right against labels bought, and fixed overlap."""
+    items = found.fields["items"]
     with drawing(figsize=(7.2, 4.2)) as (figure, axes):
         axes.plot(*zip(*found.curve, strict=True), color=BLUE, label="this campaign")
         axes.plot(*zip(*found.moments, strict=True), color=BLUE, linestyle=":", label="what the campaign expected")
-        marks = {"majority": ("s--", GREY), "dawid-skene": ("o--", INK)}
-        for overlap in found.overlaps:
-            style, color = marks[overlap.readout]
+        for (name, shares), (style, color) in zip(found.overlaps.items(), (("s--", GREY), ("o--", INK)), strict=True):
             axes.plot(
-                [n * found.items for n in OVERLAPS], overlap.right, style, color=color, markersize=4,
-                label=f"1, 3, 5, 7 labels for every item, {NAMES[overlap.readout]}",
+                [n * items for n in OVERLAPS], shares, style, color=color, markersize=4,
+                label=f"1, 3, 5, 7 labels for every item, {NAMES[name]}",
             )  # fmt: skip
         axes.set(xlabel="labels bought from people", ylabel="share of items right")
         axes.legend(loc="lower right", frameon=False)
-        axes.set_title(f"{found.items} items; a spammer, a contrarian, a model and six good people")
+        axes.set_title(f"{items} items; a spammer, a contrarian, a model and six good people")
     return figure
 
 
@@ -393,42 +372,33 @@ def demo_report(campaign: DemoRun, left: Sequence[Result], found: Outcome, secon
          "hidden_truth": truth[one.task], "text": one.payload["text"]}
         for one in left
     ]  # fmt: skip
-    workers = [
-        [one.name, kind, f"{one.labels:,}", f"{right:.0%}",
-         f"{one.accuracy.mean:.0%} ({100 * one.accuracy.low:.0f} to {100 * one.accuracy.high:.0f})",
-         ", ".join(one.flags)]
-        for one, kind, right in found.workers
+    fields = {"campaign": campaign.campaign, **found.fields, "seconds": seconds, "folder": folder}
+    people = [
+        {**one, **one["learnt"], "low": 100 * one["learnt"]["low"], "high": 100 * one["learnt"]["high"],
+         "flagged": ", ".join(one["flags"])}
+        for one in fields["workers"]
     ]  # fmt: skip
     rows = [
-        ["labels bought", f"{found.labels:,} of {campaign.budget:,}"],
-        ["right, against the hidden truth", f"{found.right:.1%}"],
-        ["right, as the campaign itself expects", f"{found.expected:.1%}"],
+        ["labels bought", f"{fields['labels']:,} of {campaign.budget:,}"],
+        ["right, against the hidden truth", f"{fields['right']:.1%}"],
+        ["right, as the campaign itself expects", f"{fields['expected']:.1%}"],
     ]
-    for one in found.overlaps:
-        rows.append([f"right with {USUAL} labels for every item, by {NAMES[one.readout]}", f"{one.usual:.1%}"])
-        level = "not reached" if one.saved is None else f"after {one.level:,} labels: {one.saved:.0%} saved"
-        rows.append(["    the campaign was there", level])
-    spread = float((found.right * (1.0 - found.right) / found.items) ** 0.5)
+    for one in fields["overlap"]:
+        rows.append([f"right with {USUAL} labels for every item, by {NAMES[one['readout']]}", f"{one['right']:.1%}"])
+        there = (
+            "not reached" if one["saved"] is None else f"after {one['level_after']:,} labels: {one['saved']:.0%} saved"
+        )
+        rows.append(["    the campaign was there", there])
+    spread = float((fields["right"] * (1.0 - fields["right"]) / fields["items"]) ** 0.5)
     caption = (
-        f"Shares are of these {found.items} items and vary by about {spread:.1%} with the set of items. "
-        f"{USUAL} labels for every item are {USUAL * found.items:,}, by the same people. {seconds:.0f} seconds."
+        f"Shares are of these {fields['items']} items and vary by about {spread:.1%} with the set of items. "
+        f"{USUAL} labels for every item are {USUAL * fields['items']:,}, by the same people. {seconds:.0f} seconds."
     )
     said = "'right' is hidden from the campaign; 'learnt' is how often it thinks they are right, with a 95% interval."
-    fields = {
-        "campaign": campaign.campaign, "items": found.items, "labels": found.labels, "right": found.right,
-        "expected": found.expected, "all_found": found.found_out, "seconds": seconds,
-        "workers": [
-            {"worker": one.name, "kind": kind, "labels": one.labels, "right": right,
-             "learnt": one.accuracy.as_dict(), "flags": list(one.flags)}
-            for one, kind, right in found.workers
-        ],
-        "overlap": [
-            {"readout": one.readout, "right": one.usual, "level_after": one.level, "saved": one.saved}
-            for one in found.overlaps
-        ],
-        "folder": folder,
+    columns = {
+        "worker": "{worker}", "is": "{kind}", "labels": "{labels:,}", "right": "{right:.0%}",
+        "learnt": "{mean:.0%} ({low:.0f} to {high:.0f})", "flagged": "{flagged}",
     }  # fmt: skip
-    head = ["worker", "is", "labels", "right", "learnt", "flagged"]
-    tables = [Table("Workers", head, workers, said), Table("Certificate", ["", ""], rows, caption)]
+    tables = [Table.of("Workers", columns, people, said), Table("Certificate", ["", ""], rows, caption)]
     files = {"results.csv": results, "demo.png": draw(found)}
     return Report("The demo", tables, [], fields=fields, files=lambda: files)

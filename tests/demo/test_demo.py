@@ -21,12 +21,12 @@ from nextlabel.demo import (
     PEOPLE,
     SPAMMER,
     USUAL,
-    Overlap,
     fixed_overlap,
     items,
     level,
     outcome,
     prediction,
+    saving,
 )
 
 
@@ -72,11 +72,11 @@ def test_the_spammer_and_the_contrarian_are_found() -> None:
         for j in random.choice(len(PEOPLE), 3, replace=False, p=speed / speed.sum()):
             given.append((item.id, PEOPLE[j].name, PEOPLE[j].says(item.truth, float(random.random()))))
     found = outcome(sample, {item.id: item.truth for item in sample}, given, [(900, 0.9)], 0, lambda share: None)
-    assert found.right == 1.0 and found.found_out
-    flags = {kind: one.flags for one, kind, _ in found.workers}
-    assert flags[SPAMMER] == (AT_CHANCE,) and flags[CONTRARIAN] == (AGAINST,)
-    majority, model = found.overlaps
-    assert all(a < b for a, b in zip(majority.right, model.right, strict=True))
+    assert found.fields["right"] == 1.0 and found.fields["all_found"]
+    flags = {one["kind"]: one["flags"] for one in found.fields["workers"]}
+    assert flags[SPAMMER] == [AT_CHANCE] and flags[CONTRARIAN] == [AGAINST]
+    majority, model = found.overlaps.values()
+    assert all(a < b for a, b in zip(majority, model, strict=True))
 
 
 def test_fixed_overlap_with_people_who_are_always_right(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,15 +84,16 @@ def test_fixed_overlap_with_people_who_are_always_right(monkeypatch: pytest.Monk
     monkeypatch.setattr("nextlabel.demo.PEOPLE", sure)
     sample = items(30, 1)
     truths = [(item.id, "model:keywords", item.truth) for item in sample]
-    for one in fixed_overlap(sample, truths, [(60, 0.5), (90, 1.0)], 0, lambda share: None):
-        assert one.right == (1.0,) * len(OVERLAPS)
-        assert one.level == 90 and one.saved == pytest.approx(1 - 90 / (USUAL * 30))
+    for name, shares in fixed_overlap(sample, truths, 0, lambda share: None).items():
+        assert shares == [1.0] * len(OVERLAPS)
+        one = saving(name, shares, [(60, 0.5), (90, 1.0)], 30)
+        assert one["level_after"] == 90 and one["saved"] == pytest.approx(1 - 90 / (USUAL * 30))
 
 
 def test_the_campaign_is_level_from_where_it_stays_so() -> None:
     curve = [(10, 0.9), (20, 0.8), (30, 0.9), (40, 0.95)]
     assert level(curve, 0.85) == 30 and level(curve, 0.7) == 10 and level(curve, 0.96) is None
-    assert Overlap("majority", (0.5,) * len(OVERLAPS), None, 10).saved is None
+    assert saving("majority", [0.97] * len(OVERLAPS), curve, 10)["saved"] is None
 
 
 @pytest.mark.parametrize(

@@ -97,7 +97,7 @@ def everything(store: Any, id: str) -> dict[str, Any]:
     return {
         "row": store.row(id),
         "tasks": tasks,
-        "groups": dict(Counter(task.group for task in tasks if task.gold is None)),
+        "groups": dict(Counter((task.class_number, task.node, task.w) for task in tasks if task.gold is None)),
         "classes": list(store.classes(id)),
         "leases": sorted(store.leases(id, [task.number for task in tasks]), key=lambda lease: lease.seq),
         "workers": store.workers(id),

@@ -41,7 +41,7 @@ from nextlabel.policies.uniform import Uniform
 #: Shares of the replications that end below each of ``Forecast.quantiles``.
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 #: Events, tasks set up included, that a forecast is given; replications at least and at most.
-EVENTS, FEWEST, MOST = 12_000_000, 4, 1000
+EVENTS, FEWEST, MOST = 3_000_000, 4, 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Forecast:
 
 
 def replications_for(tasks: int, labels: int | None = None) -> int:
-    """Replications that take a few seconds: many for few tasks, some for a million, whose mean varies little."""
+    """Replications that take a second: many for few tasks, some for a million, whose mean varies little."""
     events = max(1, tasks + 2 * (tasks if labels is None else labels))
     return int(min(max(EVENTS // events, FEWEST), MOST))
 

@@ -48,7 +48,6 @@ from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.states import Reason, Standing, State
 from nextlabel.campaign.transitions import LeaseStatus
 from nextlabel.errors import InputError
-from nextlabel.policies.allocation import Group
 
 #: A task that was drawn for an audit and has no answer yet.
 NOT_ANSWERED: Final = -1
@@ -152,11 +151,6 @@ class TaskRow:
     labels: int = 0
     closed_seq: int | None = None
     gold: int | None = None
-
-    @property
-    def group(self) -> Group:
-        """The tasks that are as good as this one; those of controls have negative classes, and no policy sees them."""
-        return self.class_number if self.gold is None else ~self.class_number, self.node, self.w
 
 
 class BatchRow(NamedTuple):

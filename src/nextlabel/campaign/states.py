@@ -20,12 +20,6 @@ Reason = Literal[
     "below_price", "worker_paused", "worker_blocked", "quota_reached", "turned_away",
 ]  # fmt: skip
 
-STATES: Final[dict[State, str]] = {
-    "open": "Workers who ask get a task.",
-    "paused": "No task is handed out until the campaign is resumed; workers may still answer.",
-    "closed": "No task gets another label, unless the budget, the deadline or the tasks change.",
-}
-
 REASONS: Final[dict[Reason, str]] = {
     "budget_spent": "All labels of this campaign have been bought.",
     "all_leased": "Every task that needs a label is with somebody else right now.",

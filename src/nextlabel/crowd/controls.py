@@ -4,7 +4,7 @@
 symbol  code      shape meaning
 ======= ========= ===== ======================================================================================
 n, r    answered  (W,)  labels of a worker on tasks with a known truth, ``right`` of them right
-b       elsewhere (W,)  share of their other labels that the model takes for right, each judged without itself
+b       --        (W,)  share of their other labels that the model takes for right, each judged without itself
 e       expected  (m,)  chance that a label on a known task is right, as if the truth were not known (``held_out``)
 d       --        (G,)  of a known task, mean over its labels of: right, less e
 ======= ========= ===== ======================================================================================
@@ -84,7 +84,6 @@ class Controls:
 
     answered: Ints
     right: Ints
-    elsewhere: Floats
     passes: Bools
     fails: Bools
     only_controls: Bools
@@ -102,7 +101,6 @@ def judge_by_truths(labels: CrowdLabels, fit: CrowdFit, gold: Ints | None = None
     others = chance_right(labels, fit)
     many = np.bincount(labels.worker[~known], minlength=W)
     agreeing = np.bincount(labels.worker[~known], others[~known], W)
-    elsewhere = np.divide(agreeing, many, out=np.full(W, np.nan), where=many > 0)
     line = chance + NEAR * (1.0 - chance)
     low, high = exact_share(right, answered, LEVEL / W)
     passes, fails = (answered > 0) & (low > line), (answered > 0) & (high < line)
@@ -113,7 +111,7 @@ def judge_by_truths(labels: CrowdLabels, fit: CrowdFit, gold: Ints | None = None
     only_controls = passes & (many >= ELSEWHERE) & (most_elsewhere < line) & (found is None)
     series = np.where(known, hit.astype(np.float64), others)
     return Controls(
-        answered, right, elsewhere, passes, fails, only_controls, _changed(labels, series), found
+        answered, right, passes, fails, only_controls, _changed(labels, series), found
     )  # fmt: skip
 
 

@@ -135,7 +135,7 @@ def everything(store: Any, id: str) -> dict[str, Any]:
     row["config"] = store.row(id).config.to_dict()
     tasks = store.tasks(id, -1, 10**6)
     leases = sorted(store.leases(id, [task.number for task in tasks]), key=lambda lease: lease.seq)
-    groups = Counter(task.group for task in tasks if task.gold is None)
+    groups = Counter((task.class_number, task.node, task.w) for task in tasks if task.gold is None)
     return {
         "row": row,
         "classes": [prior_table(prior) for prior in store.classes(id)],

@@ -14,7 +14,7 @@ from math import inf
 
 import numpy as np
 
-from nextlabel.application.forecast import forecast, replications_for
+from nextlabel.application.forecast import forecast
 from nextlabel.application.service import CampaignService
 from nextlabel.application.table_cache import load_or_solve_index
 from nextlabel.campaign.new_tasks import LEAST_SCORE
@@ -29,8 +29,6 @@ from nextlabel.policies.index import Index
 from nextlabel.policies.rollout_arrays import FEW_CLASSES, Rollout, curve_budgets, patient_index
 from nextlabel.solve.curve import bound_curve
 
-#: Most and fewest replications: a dashboard needs three digits.
-MOST_REPLICATIONS, FEWEST_REPLICATIONS = 100, 4
 SAMPLE, REPLICATIONS, LABELS_PER_TASK, KINDS = 1000, 20, 8, 5
 
 #: Labels in flight before rates are learnt (the default of ``campaign.declaration``), and how often a label is right.
@@ -72,7 +70,6 @@ def make_forecast_view(service: CampaignService, id: str, classes: Sequence[Prio
             return ForecastView(why=why)
     if policy == "index" and not service.table_cache.has(row.config, classes, row.rho):
         return ForecastView(why="The policy's tables are being computed.", pending=True)
-    tasks = int(table[:, 3].sum())
     found = forecast(
         [row.config.class_of(prior) for prior in classes],
         tuple(table.T),
@@ -82,7 +79,6 @@ def make_forecast_view(service: CampaignService, id: str, classes: Sequence[Prio
         completion_rate=(mu or 1.0) if known else 1.0,
         horizon=inf if row.deadline is None else max(row.deadline - now, 1e-3),
         label_cost=row.config.label_cost,
-        replications=max(min(replications_for(tasks, row.left) // 4, MOST_REPLICATIONS), FEWEST_REPLICATIONS),
         seed=row.config.seed,
     )
     return ForecastView(found.mean, float(found.quantiles[0]), float(found.quantiles[-1]))

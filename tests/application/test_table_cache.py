@@ -53,7 +53,7 @@ def cache() -> Iterator[TableCache]:
 def test_eighty_priors_in_turn_have_their_tables_made_once(cache: TableCache, made: list[PolicyTables]) -> None:
     for _ in range(3):
         for prior in PRIORS:
-            cache.wait(PLAIN, [prior], 0.25)
+            cache.prepare(PLAIN, [prior], 0.25).result()
             assert cache.ready(PLAIN, [prior], 0.25).rho == 0.25
     assert len(made) == 80
 
@@ -66,7 +66,7 @@ def test_memory_is_bounded_and_sets_that_are_wanted_in_turn_do_not_chase_one_ano
     cache, rounds = TableCache(memory=64 * size), 10
     for _ in range(rounds):
         for prior in PRIORS:
-            cache.wait(PLAIN, [prior], 0.25)
+            cache.prepare(PLAIN, [prior], 0.25).result()
             assert sum(tables.nbytes for tables in cache._tables.values()) == cache._kept <= 64 * size
     cache.close()
     assert len(made) - 80 < 0.6 * 80 * (rounds - 1)
@@ -75,7 +75,7 @@ def test_memory_is_bounded_and_sets_that_are_wanted_in_turn_do_not_chase_one_ano
 def test_a_set_larger_than_the_memory_is_kept_alone(made: list[PolicyTables]) -> None:
     cache = TableCache(memory=1)
     for prior in (PRIORS[0], PRIORS[0], PRIORS[1], PRIORS[1]):
-        cache.wait(PLAIN, [prior], 0.25)
+        cache.prepare(PLAIN, [prior], 0.25).result()
     cache.close()
     assert len(made) == 2 and len(cache._tables) == 1
 
@@ -83,7 +83,7 @@ def test_a_set_larger_than_the_memory_is_kept_alone(made: list[PolicyTables]) ->
 def test_more_labels_in_flight_than_the_limit_use_the_tables_of_the_limit(
     cache: TableCache, made: list[PolicyTables]
 ) -> None:
-    tables = cache.wait(PLAIN, PRIORS[:1], 1e6)
+    tables = cache.prepare(PLAIN, PRIORS[:1], 1e6).result()
     assert tables.rho == MOST_RHO
     assert cache.ready(PLAIN, PRIORS[:1], 128.0) is cache.ready(PLAIN, PRIORS[:1], MOST_RHO) is tables
     assert cache.has(PLAIN, PRIORS[:1], 1e300) and len(made) == 1

@@ -178,7 +178,7 @@ def test_tables_follow_the_rates_that_are_learnt() -> None:
         if lease:
             out.append((clock.now + random.expovariate(1 / 16), lease.id))
         if step == 200:
-            campaign_service.table_cache.wait(config, campaign_service.store.classes(id), 16.0)
+            campaign_service.table_cache.prepare(config, campaign_service.store.classes(id), 16.0).result()
     tuned = [event.data for event in campaign_service.store.events(id, 0, 10**6) if event.kind == "tuned"]
     assert tuned and tuned[-1]["rho"] == 16.0
     first = next(event.seq for event in campaign_service.store.events(id, 0, 10**6) if event.kind == "tuned")

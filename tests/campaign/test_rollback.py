@@ -260,7 +260,7 @@ def test_a_creation_that_fails(service: CampaignService, monkeypatch: pytest.Mon
 def test_of_several_campaigns_that_are_changed_together_all_are_undone(service: CampaignService) -> None:
     store = service.store
     ids = [service.create(simple(60), id, tasks=["a", "b"]).id for id in ("one", "other")]
-    service.table_cache.wait(simple(60), store.classes("one"), simple(60).rho)
+    service.table_cache.prepare(simple(60), store.classes("one"), simple(60).rho).result()
     before = [everything(store, id) for id in ids]
     with pytest.raises(Stop), store.transactions(ids) as states:
         for id in ids:

@@ -29,7 +29,7 @@ def campaign_service(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator
     for id in ("one", "two"):
         made.create(CONFIG, id)
         made.add_tasks(id, [{"id": f"t{k}"} for k in range(200)])
-    made.table_cache.wait(CONFIG, [CONFIG.default_prior], CONFIG.rho)
+    made.table_cache.prepare(CONFIG, [CONFIG.default_prior], CONFIG.rho).result()
     yield made
     made.close()
 

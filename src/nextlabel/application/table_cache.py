@@ -100,10 +100,6 @@ class TableCache:
         """Whether the tables are there; if not, they are made in the background."""
         return self.prepare(config, classes, load).done()
 
-    def wait(self, config: CampaignSettings, classes: Sequence[Prior], load: TableLoad | float) -> PolicyTables:
-        """The tables, made now if they are not there."""
-        return self.prepare(config, classes, load).result()
-
     def prepare(
         self, config: CampaignSettings, classes: Sequence[Prior], load: TableLoad | float
     ) -> Future[PolicyTables]:

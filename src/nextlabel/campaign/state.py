@@ -41,6 +41,7 @@ from nextlabel.campaign.rows import (
 )
 from nextlabel.campaign.scoring import ranked_by_grid, scores_for
 from nextlabel.campaign.settings import CampaignSettings
+from nextlabel.campaign.states import Standing
 from nextlabel.campaign.transitions import EXPIRED, LABELLED, LATE, LEASED, RELEASED, LeaseStatus
 from nextlabel.errors import ConflictError, NotFoundError
 from nextlabel.model.prior import Prior
@@ -51,6 +52,11 @@ from nextlabel.policies.ordered import OrderedPool
 STATUSES: Final[tuple[LeaseStatus, ...]] = (LEASED, LABELLED, EXPIRED, RELEASED, LATE)
 _CODE: Final = {status: code for code, status in enumerate(STATUSES)}
 _OUT: Final = _CODE[LEASED]
+#: The events that end leases, and how a worker stands after those about them.
+_STATUS: Final[dict[str, LeaseStatus]] = {status: status for status in STATUSES}
+_STANDING: Final[dict[str, Standing]] = {
+    "worker_paused": "paused", "worker_blocked": "blocked", "worker_restored": "active",
+}  # fmt: skip
 _FIELDS: Final = tuple(one.name for one in fields(CampaignRow))
 _values = attrgetter(*_FIELDS)
 _tally = attrgetter(*(one.name for one in fields(WorkerRow)))
@@ -617,31 +623,33 @@ class CampaignState:
         self._reserve(number, 1)
         tally.tested += data.get("control", False)
 
-    def _on_labelled(self, event: Event) -> None:
-        number = lease_number(event.data["lease"])
-        tally, seconds = self._ended(event, number, LABELLED), event.at - float(self.leases.leased_at[number])
-        self._reserve(number, -1)
-        observe_end(self.row, seconds, True)
-        tally.seconds += seconds
-        self._answered(event, number, tally)
+    def _on_ended(self, event: Event) -> None:
+        """A lease has ended in the way that its event is called, or its answer came late."""
+        data, row, leases, status = event.data, self.row, self.leases, _STATUS[event.kind]
+        number = lease_number(data["lease"])
+        tally = self._ended(event, number, status)
+        until = min(float(leases.expires_at[number]), event.at) if status == EXPIRED else event.at
+        seconds = until - float(leases.leased_at[number])
+        if status != LATE:
+            self._reserve(number, -1)
+            observe_end(row, seconds, status == LABELLED)
+        if status == LABELLED:
+            tally.seconds += seconds
+        else:  # what is late, expired or released is counted under that name
+            setattr(row, status, getattr(row, status) + 1)
+            setattr(tally, status, getattr(tally, status) + 1)
+        if status != EXPIRED:
+            self._comment(number, data.get("comment"))
+        if "label" in data:
+            leases.put(number, label=data["label"], counted=data["counted"])
+            row.kept += 1
+            tally.labels += 1
+            if data["counted"]:
+                self._buy(number, tally, 1)
+                if data["last"]:
+                    self._close(int(leases.task[number]), event.seq)
 
-    def _on_late(self, event: Event) -> None:
-        number = lease_number(event.data["lease"])
-        tally = self._ended(event, number, LATE)
-        self.row.late += 1
-        tally.late += 1
-        self._answered(event, number, tally)
-
-    def _answered(self, event: Event, number: int, tally: WorkerRow) -> None:
-        data = event.data
-        self.leases.put(number, label=data["label"], counted=data["counted"])
-        self._comment(number, data.get("comment"))
-        self.row.kept += 1
-        tally.labels += 1
-        if data["counted"]:
-            self._buy(number, tally, 1)
-            if data["last"]:
-                self._close(int(self.leases.task[number]), event.seq)
+    _on_labelled = _on_late = _on_expired = _on_released = _on_ended
 
     def _on_predicted(self, event: Event) -> None:
         """A model's labels are not bought, and count for no task's limit (``campaign.predictions``)."""
@@ -655,24 +663,6 @@ class CampaignState:
         row.spent += data["charged"]
         row.predicted += len(data["tasks"])
         self._tally(who).labels += len(data["tasks"])
-
-    def _on_expired(self, event: Event) -> None:
-        number, leases = lease_number(event.data["lease"]), self.leases
-        tally = self._ended(event, number, EXPIRED)
-        self._reserve(number, -1)
-        self.row.expired += 1
-        tally.expired += 1
-        until = min(float(leases.expires_at[number]), event.at)
-        observe_end(self.row, until - float(leases.leased_at[number]), False)
-
-    def _on_released(self, event: Event) -> None:
-        number = lease_number(event.data["lease"])
-        tally = self._ended(event, number, RELEASED)
-        self._reserve(number, -1)
-        self._comment(number, event.data.get("comment"))
-        self.row.released += 1
-        tally.released += 1
-        observe_end(self.row, event.at - float(self.leases.leased_at[number]), False)
 
     def _on_renewed(self, event: Event) -> None:
         number = lease_number(event.data["lease"])
@@ -743,24 +733,16 @@ class CampaignState:
             kept = (one for one in self.row.noticed if one.worker != worker or one.kind == "truths_contradict")
             self.row.noticed = tuple(kept)
 
-    def _on_worker_paused(self, event: Event) -> None:
-        self._take_back(event.data["worker"])
-        tally = self._worker(event)
-        tally.standing, tally.reason = "paused", event.data["reason"]
-
-    def _on_worker_blocked(self, event: Event) -> None:
-        """The leases that the worker held end; nobody has skipped them, so no tally says so."""
-        self._take_back(event.data["worker"])
-        for number in map(lease_number, event.data["leases"]):
+    def _on_standing(self, event: Event) -> None:
+        """How a worker stands; leases that they held end, and nobody has skipped them, so no tally says so."""
+        standing, tally = _STANDING[event.kind], self._worker(event)
+        self._take_back(None if standing == "active" else tally.worker)
+        for number in map(lease_number, event.data.get("leases", ())):
             self._ended(event, number, RELEASED)
             self._reserve(number, -1)
-        tally = self._worker(event)
-        tally.standing, tally.reason = "blocked", event.data["reason"]
+        tally.standing, tally.reason = standing, event.data.get("reason", "")
 
-    def _on_worker_restored(self, event: Event) -> None:
-        self._take_back()
-        tally = self._worker(event)
-        tally.standing, tally.reason = "active", ""
+    _on_worker_paused = _on_worker_blocked = _on_worker_restored = _on_standing
 
     def _on_worker_erased(self, event: Event) -> None:
         """The worker is called otherwise from now on, and nothing that they have written is left."""
@@ -786,19 +768,16 @@ class CampaignState:
         observe_turned_away(row, event.at)
 
     def _on_labels_dropped(self, event: Event) -> None:
-        """A dropped label was bought and stays so; its task loses it, and may get another one."""
-        for number in (lease_number(id) for id, _ in event.data["leases"]):
-            self._close(int(self.leases.task[number]), NONE)
-            self.leases.put(number, dropped=True)
-        self._worker(event).dropped += len(event.data["leases"])
-
-    def _on_labels_restored(self, event: Event) -> None:
-        for number in (lease_number(id) for id, _ in event.data["leases"]):
+        """A dropped label was bought and stays so; its task loses it, and may get another one, until it is restored."""
+        dropped, leases = event.kind == "labels_dropped", event.data["leases"]
+        for number in (lease_number(id) for id, _ in leases):
             task = int(self.leases.task[number])
-            if self.pool.tasks.labels[task] >= self.pool.most_labels:
-                self._close(task, event.seq)
-            self.leases.put(number, dropped=False)
-        self._worker(event).dropped -= len(event.data["leases"])
+            if dropped or self.pool.tasks.labels[task] >= self.pool.most_labels:
+                self._close(task, NONE if dropped else event.seq)
+            self.leases.put(number, dropped=dropped)
+        self._worker(event).dropped += len(leases) if dropped else -len(leases)
+
+    _on_labels_restored = _on_labels_dropped
 
     def _on_gold_set(self, event: Event) -> None:
         """Tasks become control questions: they are out of the policy's sight, whatever labels they have."""

@@ -94,7 +94,7 @@ def walk(service: Any, clock: Clock, id: str, batches: dict[int, Any], steps: in
                     out.append(lease.id)
                 row = service.store.row(id)
                 if row.classes <= 64:
-                    service.table_cache.wait(row.config, service.store.classes(id), wanted_rho(row))
+                    service.table_cache.prepare(row.config, service.store.classes(id), wanted_rho(row)).result()
             elif move == "tell" and out:
                 service[id].tell(out.pop(random.randrange(len(out))), random.choice(labels))
             elif move in ("late", "release", "renew", "undo") and leases:

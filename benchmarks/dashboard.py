@@ -66,7 +66,7 @@ def built(campaign_service: CampaignService, count: int) -> str:
     campaign_service.add_tasks("many", tasks(count))
     print(f"{count:,} tasks taken in: {time.perf_counter() - begin:.1f} s", file=sys.stderr, flush=True)
     row = campaign_service.store.row("many")
-    campaign_service.table_cache.wait(row.config, campaign_service.store.classes("many"), row.rho)
+    campaign_service.table_cache.prepare(row.config, campaign_service.store.classes("many"), row.rho).result()
     begin = time.perf_counter()
     for k in range(LABELS):
         lease = campaign_service["many"].ask(f"worker-{k % WORKERS}")

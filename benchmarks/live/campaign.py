@@ -37,7 +37,7 @@ def prepare_many(
         items = ({"id": f"t{k}", "text": f"Is item {k} good?"} for k in range(tasks))
         id = campaign_service.create(config, tasks=items).id
         if config.policy == "index":
-            campaign_service.table_cache.wait(config, campaign_service.store.classes(id), config.rho)
+            campaign_service.table_cache.prepare(config, campaign_service.store.classes(id), config.rho).result()
         made[id] = {f"w{k}": links.worker_token(id, f"w{k}") for k in range(workers)}
     campaign_service.close()
     return made

@@ -66,7 +66,7 @@ def play(policy: str, in_flight: float, seed: int, tables: TableCache) -> tuple[
             continue
         clock.now = at
         # A second is nothing to a campaign, but virtual time does not wait for tables that are made in the background.
-        tables.wait(config, service.store.classes(id), load_of(service.store.row(id), at))
+        tables.prepare(config, service.store.classes(id), load_of(service.store.row(id), at)).result()
         lease = service[id].ask(f"w{number}")
         if lease:
             heapq.heappush(due, (at + SECONDS * draws[number, 1], number, lease.id, int(lease.task)))

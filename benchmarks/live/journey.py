@@ -25,7 +25,7 @@ def journey(folder: str) -> list[str]:
     """The files, after two pairs that warm up."""
     service, config = CampaignService(open_store(f"{folder}/journey.db")), CampaignSettings(budget=100, policy="index")
     service.create(config, "demo", tasks=["a"] * 50)
-    service.table_cache.wait(config, service.store.classes("demo"), config.rho)
+    service.table_cache.prepare(config, service.store.classes("demo"), config.rho).result()
     app, token = create_app(service), LinkSigner.of(service.store).worker_token("demo", "ann")
     files: set[str] = set()
     watching = False

@@ -52,7 +52,7 @@ def made(url: str, policy: str, tasks: int, budget: int, campaigns: int = 1) -> 
     for _ in range(campaigns):
         ids.append(service.create(config, tasks=({"id": f"t{k}", "text": f"Is {k} good?"} for k in range(tasks))).id)
     if policy == "index":
-        service.table_cache.wait(config, service.store.classes(ids[0]), config.rho)
+        service.table_cache.prepare(config, service.store.classes(ids[0]), config.rho).result()
     service.close()
     return ids
 

@@ -625,4 +625,4 @@ def test_operations_have_names_that_a_client_generator_can_use(shared: Service) 
 def test_no_warning_while_another_thread_puts_the_filters_of_warnings_back(monkeypatch: pytest.MonkeyPatch) -> None:
     """As Numba's compiler does: what FastAPI hides while it reads the routes is hidden no more then."""
     monkeypatch.setattr(warnings, "simplefilter", lambda *_, **__: None)
-    assert create_app(SqlStore("memory:")).openapi()["paths"]  # warnings are errors here
+    assert create_app(CampaignService(SqlStore("memory:"))).openapi()["paths"]  # warnings are errors here

@@ -15,7 +15,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import wait
-from contextlib import nullcontext, suppress
+from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import asdict, replace
 from functools import partial
 from hashlib import sha256
@@ -338,33 +338,28 @@ class Campaign:
         ``tasks`` are texts, tables with the keys of ``campaign.new_tasks``, or a data frame with one row per task;
         its column ``score_column`` has a model's scores to start from.
         """
-        service = CampaignService(open_store(url), clock)
-        try:
-            return cls(
-                service, service.create(CampaignSettings.from_dict(settings), id, task_tables(tasks, score_column)).id
-            )
-        except BaseException:
-            service.close()
-            raise
+        with ExitStack() as ends:
+            service = CampaignService(open_store(url), clock)
+            ends.callback(service.close)
+            config = CampaignSettings.from_dict(settings)
+            made = cls(service, service.create(config, id, task_tables(tasks, score_column)).id)
+            ends.pop_all()
+        return made
 
     @classmethod
     def open(cls, url: str, id: str | None = None, *, clock: Clock | None = None) -> Self:
         """Open a campaign that exists; without ``id``, the only one."""
-        service = CampaignService(open_store(url, create=False), clock)
-        try:
-            if id is None:
-                there = service.store.campaigns()
-                if len(there) != 1:
-                    raise NotFoundError(
-                        f"there are {len(there)} campaigns at {without_passwords(url)}.",
-                        f"Name one of {', '.join(row.id for row in there)}." if there else "Create one first.",
-                    )
-                id = there[0].id
-            service.store.row(id)
-        except BaseException:
-            service.close()
-            raise
-        return cls(service, id)
+        with ExitStack() as ends:
+            service = CampaignService(open_store(url, create=False), clock)
+            ends.callback(service.close)
+            there = service.store.campaigns() if id is None else [service.store.row(id)]
+            if len(there) != 1:
+                raise NotFoundError(
+                    f"there are {len(there)} campaigns at {without_passwords(url)}.",
+                    f"Name one of {', '.join(row.id for row in there)}." if there else "Create one first.",
+                )
+            ends.pop_all()
+        return cls(service, there[0].id)
 
     def add_tasks(self, tasks: Any, *, score_column: str | None = None, key: str = "") -> Added:
         """Add tasks, all of them or none; tasks that were added under the same ``key`` are not added again."""

@@ -44,7 +44,6 @@ from nextlabel.service.routes import campaigns, commands, health, platforms, res
 from nextlabel.service.routes.work import WorkRouter
 from nextlabel.service.settings import ServiceSettings
 from nextlabel.service.webhooks import WebhookSender, WebhookWorker
-from nextlabel.store.sql import SqlStore
 from nextlabel.version import __version__
 
 #: A process claims a webhook for so many times as long as a receiver has to reply.
@@ -81,7 +80,7 @@ class AsciiJson(JSONResponse):
 
 
 def create_app(
-    service_or_store: CampaignService | SqlStore,
+    campaign_service: CampaignService,
     settings: ServiceSettings | None = None,
     pages: Callable[[FastAPI], None] | None = None,
     close_service: bool = False,
@@ -89,9 +88,6 @@ def create_app(
     """The application; ``pages`` adds routes to it, ``close_service`` closes the campaign service at shutdown."""
     # FastAPI hides this while it reads a route, unless another thread puts the filters back, as Numba does.
     warnings.filterwarnings("ignore", category=UnsupportedFieldAttributeWarning)
-    campaign_service = (
-        service_or_store if isinstance(service_or_store, CampaignService) else CampaignService(service_or_store)
-    )
     campaign_service.refit_in_background()
     settings = settings if settings is not None else ServiceSettings()
     if settings.traces:

@@ -67,17 +67,9 @@ def serve(
         variables = {**settings.environment(), STORE: store_url, METRICS: folder}
         if pages is not None:
             variables[PAGES] = f"{pages.__module__}:{pages.__qualname__}"
-        before = {name: os.environ.get(name) for name in variables}
-        os.environ.update(variables)
-        try:
-            factory = "nextlabel.service.run:app_from_environment"
-            uvicorn.run(factory, factory=True, workers=settings.processes, **_options(settings))
-        finally:
-            for name, value in before.items():
-                if value is None:
-                    os.environ.pop(name, None)
-                else:
-                    os.environ[name] = value
+        os.environ.update(variables)  # this process ends with the service
+        factory = "nextlabel.service.run:app_from_environment"
+        uvicorn.run(factory, factory=True, workers=settings.processes, **_options(settings))
 
 
 def _run(server: uvicorn.Server) -> None:

@@ -27,8 +27,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
-from threading import Lock
-from typing import IO, Any, Generic, TypeVar
+from typing import IO, Generic, TypeVar
 
 import numpy as np
 from starlette.requests import Request
@@ -130,15 +129,11 @@ class DashboardState:
 
     def version(self, row: CampaignRow) -> str:
         """A text that changes with every value computed in the background."""
-        caches: list[BackgroundCache[Any]] = [
-            self._forecasts,
-            self._workers,
-            *([] if _is_quick(row) else [self._summaries]),
-        ]
+        values = [self._forecasts.latest(row).at, self._workers.latest(row).at]
+        values += [] if _is_quick(row) else [self._summaries.latest(row).at]
         certificate = self.service.certificates.look(row.id)
         proved = "0" if certificate is None else f"{certificate.seq}-{certificate.at}"
-        imported = "".join(f"{one.state}{one.rows}" for one in self.imports(row))
-        return ".".join([proved, imported, *(str(cache.latest(row).version) for cache in caches)])
+        return ".".join([proved, *(f"{one.state}{one.rows}" for one in self.imports(row)), *map(str, values)])
 
     def _compute_summary(self, id: str) -> StateSummary | None:
         row = self.store.row(id)
@@ -169,11 +164,10 @@ def dashboard_state(request: Request) -> DashboardState:
 
 @dataclass(frozen=True, slots=True)
 class CachedValue(Generic[T]):
-    """A value for a campaign, computed after event ``seq``; ``version`` counts different values, 0 before the first."""
+    """A value for a campaign, computed after event ``seq`` and there since ``at``, 0 before the first."""
 
     value: T | None = None
     seq: int = -1
-    version: int = 0
     at: float = 0.0
     seconds: float = 0.0
 
@@ -184,7 +178,6 @@ class BackgroundCache(Generic[T]):
     def __init__(self, jobs: Jobs, compute: Callable[[str], T], on_error: T, interval_s: float) -> None:
         self._jobs, self._compute, self._on_error, self._interval_s = jobs, compute, on_error, interval_s
         self._known: dict[str, CachedValue[T]] = {}
-        self._lock = Lock()
 
     def latest(self, row: CampaignRow, *, wait: bool = False, anew: bool = False) -> CachedValue[T]:
         """The latest value; if there were events since, a new one is computed in the background.
@@ -194,7 +187,7 @@ class BackgroundCache(Generic[T]):
         known, now = self._known.get(row.id, CachedValue()), time.monotonic()
         if wait and known.seq != row.seq:
             return self._run(row)
-        rests = known.version and now - known.at <= max(self._interval_s, min(PATIENCE * known.seconds, OLDEST_S))
+        rests = known.at and now - known.at <= max(self._interval_s, min(PATIENCE * known.seconds, OLDEST_S))
         if not rests and (anew or known.seq != row.seq):
             self._jobs.submit((self, row.id), lambda _: self._run(row))
         return known
@@ -209,10 +202,7 @@ class BackgroundCache(Generic[T]):
             _log.warning("a value of campaign %s could not be computed", row.id, exc_info=error)
             value = self._on_error
         end = time.monotonic()
-        with self._lock:
-            before = self._known.get(row.id, CachedValue())
-            version = before.version + (before.version == 0 or before.value != value)
-            made = self._known[row.id] = CachedValue(value, row.seq, version, end, end - begin)
+        made = self._known[row.id] = CachedValue(value, row.seq, end, end - begin)
         return made
 
 

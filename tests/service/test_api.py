@@ -21,6 +21,7 @@ from fastapi import FastAPI, Response
 from sqlalchemy.exc import OperationalError
 
 from nextlabel.application import certificate as certificates
+from nextlabel.application.service import CampaignService
 from nextlabel.service.app import create_app
 from nextlabel.service.logs import JsonFormatter
 from nextlabel.service.middleware import SECURITY_HEADERS

@@ -170,7 +170,7 @@ def test_controls_tell_who_is_right_where_two_contradict_each_other(
                     service[lease.campaign].tell(lease.id, ("no", "yes")[right if worker == "good" else 1 - right])
         crowd = service.crowd(store.row(id))
         assert crowd is not None
-        skill = dict(zip(crowd.workers, crowd.accuracies, strict=True))
+        skill = dict(zip(crowd.workers, np.einsum("c,wcc->w", crowd.shares, crowd.channels), strict=True))
         assert skill["good"] > 0.8 and skill["opposite"] < 0.3
         asked = [one for one in service[id].results() if not one.control and one.labels]
         assert [one.label for one in asked] == [("no", "yes")[int(one.task[1:]) % 2] for one in asked]

@@ -109,7 +109,7 @@ def test_a_campaign_learns_who_guesses_and_results_follow(service: CampaignServi
     crowd = service.crowd(row)
     assert crowd is not None
     assert [result.probability for result in results] == pytest.approx(crowd.beliefs.max(axis=1).tolist())
-    accuracy = dict(zip(crowd.workers, crowd.accuracies, strict=True))
+    accuracy = dict(zip(crowd.workers, np.einsum("c,wcc->w", crowd.shares, crowd.channels), strict=True))
     assert min(accuracy, key=lambda name: accuracy[name]) == WORKERS[-1]
     certificate = service[id].certificate()
     assert certificate.now == pytest.approx(crowd.expected_accuracy) and certificate.upper is None

@@ -53,7 +53,7 @@ def ended(service: CampaignService, id: str = "first", skills: dict[str, float] 
 def accuracy(service: CampaignService, id: str, worker: str) -> float:
     found = service.crowd(service.store.row(id))
     assert found is not None
-    return float(found.accuracies[found.workers.index(worker)])
+    return float(np.einsum("c,wcc->w", found.shares, found.channels)[found.workers.index(worker)])
 
 
 def test_a_worker_who_comes_back_is_known_and_a_replay_needs_no_profile(tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ def test_eighty_priors_in_turn_have_their_tables_made_once(cache: TableCache, ma
     for _ in range(3):
         for prior in PRIORS:
             cache.prepare(PLAIN, [prior], 0.25).result()
-            assert cache.ready(PLAIN, [prior], 0.25).rho == 0.25
+            assert cache.ready(PLAIN, [prior], 0.25).load.rho == 0.25
     assert len(made) == 80
 
 
@@ -84,7 +84,7 @@ def test_more_labels_in_flight_than_the_limit_use_the_tables_of_the_limit(
     cache: TableCache, made: list[PolicyTables]
 ) -> None:
     tables = cache.prepare(PLAIN, PRIORS[:1], 1e6).result()
-    assert tables.rho == MOST_RHO
+    assert tables.load.rho == MOST_RHO
     assert cache.ready(PLAIN, PRIORS[:1], 128.0) is cache.ready(PLAIN, PRIORS[:1], MOST_RHO) is tables
     assert cache.has(PLAIN, PRIORS[:1], 1e300) and len(made) == 1
 

@@ -176,11 +176,6 @@ class CrowdSnapshot:
         """The share of the tasks but controls that are right: the model's own word, unless it is contradicted."""
         return self.expected.mean
 
-    @property
-    def accuracies(self) -> Floats:
-        """(W,) the chance that a label of each worker is right."""
-        return np.asarray(np.einsum("c,wcc->w", self.shares, self.channels))
-
 
 class CrowdModel:
     """Tasks and workers of one campaign as of event ``seq``, chosen by plan ``version`` since the last refit."""

@@ -130,11 +130,6 @@ class PolicyTables:
         )
 
     @property
-    def rho(self) -> float:
-        """Labels in flight that the tables are for."""
-        return self.load.rho
-
-    @property
     def nbytes(self) -> int:
         """Bytes that the arrays take."""
         arrays = (self.level, self.child, self.members, *self.tables, *self.tables.levels, *self.by_state)

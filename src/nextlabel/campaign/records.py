@@ -73,8 +73,7 @@ class ImportRow:
 class AccessToken:
     """A token by its name; ``hash`` is all that is kept of it.
 
-    It opens the campaigns of ``owner``, or with an empty one those of everybody; if ``campaigns`` names some, with
-    commas between them, no others.
+    It opens the campaigns of ``owner``, or with an empty one everybody's; if ``campaigns`` names some, only those.
     """
 
     name: str
@@ -82,12 +81,7 @@ class AccessToken:
     hash: str
     created_at: float
     owner: str = ""
-    campaigns: str = ""
-
-    @property
-    def limited(self) -> frozenset[str]:
-        """The campaigns that it is limited to, none for no limit."""
-        return frozenset(self.campaigns.split(",")) if self.campaigns else frozenset()
+    campaigns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,7 +65,8 @@ def list_tokens(
             return tabled("Who changed what", header, cells, f"{counted(len(rows), 'change')}.", {"activity": rows})
         told = ("name", "role", "owner", "campaigns")
         rows = [
-            {name: getattr(one, name) for name in told} | {"created_at": iso(one.created_at)}
+            {name: getattr(one, name) for name in told}
+            | {"campaigns": ",".join(one.campaigns), "created_at": iso(one.created_at)}
             for one in records.find(AccessToken)
         ]
     title, cells = f"Tokens of {without_passwords(db)}", [list(row.values()) for row in rows]

@@ -115,7 +115,7 @@ class AccessCache:
                 raise no_campaign(named)
         elif token.campaigns and method not in ("GET", "HEAD"):
             raise NotAllowedError(
-                f"the token {token.name} is limited to {token.campaigns}.", "Use one without that limit."
+                f"the token {token.name} is limited to {', '.join(token.campaigns)}.", "Use one without that limit."
             )
 
     def opened(self, token: AccessToken | None, rows: Iterable[CampaignRow]) -> list[CampaignRow]:
@@ -127,7 +127,7 @@ class AccessCache:
 
     def activity(self, token: AccessToken | None, campaign: str = "", limit: int = 200) -> list[Activity]:
         """What was done to the campaigns that a token opens, newest first."""
-        owner, within = ("", frozenset[str]()) if token is None else (token.owner, token.limited)
+        owner, within = ("", ()) if token is None else (token.owner, token.campaigns)
         if campaign and within and campaign not in within:
             return []
         return self._store.records.activity(owner, within, campaign, limit)
@@ -149,7 +149,7 @@ def campaign_in(path: str) -> str:
 
 def _opens(token: AccessToken, campaign: str, owners: Mapping[str, str]) -> bool:
     own = not token.owner or owners.get(campaign) == token.owner
-    return own and (not token.campaigns or campaign in token.limited)
+    return own and (not token.campaigns or campaign in token.campaigns)
 
 
 def first_token(store: SqlStore) -> str | None:
@@ -183,7 +183,7 @@ def create_token(
         if re.fullmatch(PATTERN, campaign) is None:
             raise no_campaign(campaign)
     token, own = PREFIX + secrets.token_urlsafe(32), owner or (name if role == "requester" else "")
-    own, limits = own and checked_name(own), ",".join(sorted(set(campaigns)))
+    own, limits = own and checked_name(own), tuple(sorted(set(campaigns)))
     record = AccessToken(checked_name(name), role, hashed(token), time.time(), own, limits)
     if not store.records.add(record, replace):
         raise ConflictError(f"there is a token {name!r} already.", "Choose another name, or revoke that token first.")

@@ -520,7 +520,7 @@ VisitsResponse = _list(
 
 TokenResponse = _model(
     AccessToken, "A token; without an owner it opens the campaigns of all, and with ``campaigns`` only those.",
-    hash=None, campaigns=list[str],
+    hash=None,
 )  # fmt: skip
 TokensResponse = _list("TokensResponse", "Tokens, oldest first.", tokens=TokenResponse)
 ActivityListResponse = _list(

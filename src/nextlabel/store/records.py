@@ -65,6 +65,8 @@ _taken = select(
         exists().where(deleted_campaigns.c.id == bindparam("campaign")),
     )
 )
+#: Columns in which commas stand between names.
+LISTS: Final = ("types", "campaigns")
 #: What the id of a campaign that was deleted begins with, until its rows are removed.
 GONE: Final = "~"
 #: Events and payloads may have a megabyte each: so many of them are removed at once at most.
@@ -291,7 +293,7 @@ def _packed(row: Any) -> dict[str, Any]:
 
 
 def _unpacked(row: Any) -> dict[str, Any]:
-    return {**row, "types": tuple(row["types"].split(","))} if "types" in row else dict(row)
+    return {name: tuple(filter(None, value.split(","))) if name in LISTS else value for name, value in row.items()}
 
 
 def _equal(table: Table, values: Mapping[str, Any]) -> list[ColumnElement[bool]]:

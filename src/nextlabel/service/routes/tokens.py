@@ -29,7 +29,7 @@ router = APIRouter(tags=["access"])
 @router.get("/tokens", responses=problems(), response_model=TokensResponse)
 def tokens(request: Request, service: Service) -> dict[str, Any]:
     """List the tokens of the same owner, or those of all; the tokens themselves are not stored."""
-    return {"tokens": [token_json(one) for one in tokens_of(service.store, principal_of(request).token)]}
+    return {"tokens": [to_json(one) for one in tokens_of(service.store, principal_of(request).token)]}
 
 
 @router.post("/tokens", status_code=201, responses=problems(404, 409), response_model=NewTokenResponse)
@@ -39,7 +39,7 @@ def create_token(body: CreateTokenRequest, request: Request, service: Service) -
     made = access.create_token(service.store, body.name, body.role, body.owner, body.campaigns, by=by)
     known = app_state(request).access.read()
     record = next(one for one in known.tokens.values() if one.name == body.name)
-    return {**token_json(record), "token": made}
+    return {**to_json(record), "token": made}
 
 
 @router.delete("/tokens/{name}", status_code=204, responses=problems(404))
@@ -63,10 +63,3 @@ def activity(request: Request, page: Annotated[ActivityQuery, Query()]) -> dict[
     """Show who changed what, newest first. Workers' answers are in the logs of campaigns."""
     found = app_state(request).access.activity(principal_of(request).token, page.campaign, page.limit)
     return {"activity": [to_json(one) for one in found]}
-
-
-def token_json(token: Any) -> dict[str, Any]:
-    """What is told of a token."""
-    told = to_json(token, campaigns=sorted(token.limited))
-    del told["hash"]
-    return told

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from nextlabel.campaign.declaration import LANGUAGES, Offer, bounds, declared, kind, literals, names, offer, spoken
 from nextlabel.campaign.rows import CampaignRow
@@ -45,7 +45,7 @@ def _widget(name: str, longest: int) -> Any:
         return "time" if name == "deadline" else "choice"
     if kind(name) is str:
         return "tall" if longest > TALL else "area" if longest > AREA else "text"
-    return "text" if name == "budget" else {bool: "tick", int: "whole", float: "number", tuple: "lines"}[kind(name)]
+    return "text" if name == "budget" else KINDS[kind(name)][0]
 
 
 def offered(form: Literal["workers", "terms"], *, changing: bool = False) -> list[str]:
@@ -62,31 +62,17 @@ def setting_text(name: str, value: Any) -> str:
     """A setting as its field shows it."""
     if value is None:
         return ""
-    if name == "deadline":
-        return stamp(value)[:16]
-    if kind(name) is bool:
-        return "on" if value else ""
-    if kind(name) is tuple:
-        return "\n".join(value)
-    return f"{value:g}" if kind(name) is float else str(value)
+    return stamp(value)[:16] if name == "deadline" else KINDS[kind(name)][1](value)
 
 
 def read_setting(name: str, text: str) -> Any:
     """The setting that a field's text says; an empty one is the default."""
     text = text.replace("\r\n", "\n").strip()
-    if kind(name) is bool:
-        return text == "on"
-    if not text and not declared(name).is_required():
+    if not text and kind(name) is not bool and not declared(name).is_required():
         return declared(name).default
     if name == "deadline":
         return read_time(text)
-    if kind(name) is tuple:
-        return [line.strip() for line in text.splitlines() if line.strip()]
-    if name == "budget" and currency_of(text):
-        return text
-    if kind(name) is int:
-        return read_whole(text, spoken(name))
-    return read_number(text, spoken(name)) if kind(name) is float else text
+    return text if name == "budget" and currency_of(text) else KINDS[kind(name)][2](text, spoken(name))
 
 
 def changed_settings(before: Mapping[str, str], fields: Mapping[str, str]) -> dict[str, Any]:
@@ -120,3 +106,13 @@ def read_time(text: str) -> float | None:
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError):
         raise InputError(f"deadline {text[:40]!r} is not a time.", "Give e.g. 2026-07-01T12:00.") from None
+
+
+#: By the kind of a setting: its field, how that shows a value, and what a text in it says.
+KINDS: Final[dict[type, tuple[str, Callable[[Any], str], Callable[[str, str], Any]]]] = {
+    bool: ("tick", lambda on: "on" if on else "", lambda text, _: text == "on"),
+    int: ("whole", str, read_whole),
+    float: ("number", "{:g}".format, read_number),
+    tuple: ("lines", "\n".join, lambda text, _: [line.strip() for line in text.splitlines() if line.strip()]),
+    str: ("text", str, lambda text, _: text),
+}

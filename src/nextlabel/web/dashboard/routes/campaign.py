@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from codecs import BOM_UTF8
-from collections.abc import AsyncIterable, AsyncIterator
+from collections.abc import AsyncIterable, AsyncIterator, Callable
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
@@ -32,7 +32,7 @@ from nextlabel.service.app_state import Service, app_state, link_base, link_warn
 from nextlabel.service.auth import CampaignId
 from nextlabel.service.links import link_url, revoke_links
 from nextlabel.service.middleware import prefixed, principal_of
-from nextlabel.service.models import LabelsQuery, ResultsQuery, WorkersQuery
+from nextlabel.service.models import LabelsQuery, QueryParameters, ResultsQuery, WorkersQuery
 from nextlabel.service.openapi import api_view
 from nextlabel.service.routes.campaigns import current_row
 from nextlabel.service.routes.results import FileFormat, labels, results, show_workers
@@ -165,23 +165,18 @@ def campaign_terms(row: CampaignRow) -> list[str]:
     return [name for name in terms if name != "turn_away" or row.config.knows_workers]
 
 
-@router.get("/campaigns/{campaign}/results.{format}")
-def download(campaign: CampaignId, format: FileFormat, request: Request) -> Response:
-    """Download all results, in the API's formats."""
-    return _for_spreadsheets(results(campaign, request, ResultsQuery.model_validate({"format": format})))
+def _download(show: Callable[[str, Request, Any], Response], query: type[QueryParameters], **asked: Any) -> Any:
+    """A download in the formats of the API, which ``show`` makes; of labels those that were dropped too."""
+
+    def download(campaign: CampaignId, format: FileFormat, request: Request) -> Response:
+        return _for_spreadsheets(show(campaign, request, query.model_validate({"format": format, **asked})))
+
+    return download
 
 
-@router.get("/campaigns/{campaign}/labels.{format}")
-def download_labels(campaign: CampaignId, format: FileFormat, request: Request) -> Response:
-    """Download every worker's answers, those that were dropped too, in the API's formats."""
-    query = LabelsQuery.model_validate({"format": format, "dropped": True})
-    return _for_spreadsheets(labels(campaign, request, query))
-
-
-@router.get("/campaigns/{campaign}/workers.{format}")
-def download_workers(campaign: CampaignId, format: FileFormat, request: Request) -> Response:
-    """Download what each worker did and is owed, in the API's formats."""
-    return _for_spreadsheets(show_workers(campaign, request, WorkersQuery.model_validate({"format": format})))
+router.get("/campaigns/{campaign}/results.{format}")(_download(results, ResultsQuery))
+router.get("/campaigns/{campaign}/labels.{format}")(_download(labels, LabelsQuery, dropped=True))
+router.get("/campaigns/{campaign}/workers.{format}")(_download(show_workers, WorkersQuery))
 
 
 def _for_spreadsheets(file: Response) -> Response:

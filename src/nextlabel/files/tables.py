@@ -80,7 +80,7 @@ WORKBOOK = 1 << 28
 UNPACKED, UNPACKED_RATIO, ROWS, VALUES_PER_ROW, SLICE = 1 << 30, 100, 500_000_000, 100_000, 1 << 26
 _EXCEL = re.compile(r'^"?sep=([,;\t|])"?\r?\n', re.IGNORECASE)
 _HINT = "Give every row as many cells as the header, in quotation marks where a cell holds the delimiter."
-_SPACE = " \t\r\n"
+_SPACE = re.compile(r"[ \t\r\n]*")
 
 #: Names of the encodings by their codecs.
 SHOWN = {"utf-8-sig": "UTF-8", "utf-16": "UTF-16", "cp1252": "Windows-1252", "latin-1": "Latin-1"}
@@ -256,6 +256,18 @@ def _sheet_cell(cell: Any) -> Any:
     return int(cell) if isinstance(cell, float) and cell.is_integer() and abs(cell) < 1e15 else cell
 
 
+@contextmanager
+def decoded(stream: IO[bytes], codec: str) -> Iterator[TextIOWrapper]:
+    """The text of a file from its start; the file stays open."""
+    stream.seek(0)
+    text = TextIOWrapper(stream, encoding=codec, newline="")
+    try:
+        yield text
+    finally:
+        if not stream.closed:
+            text.detach()
+
+
 class Table(ABC):
     """A table: the names of its columns, its rows as often as they are asked for, and what was met in them."""
 
@@ -281,13 +293,13 @@ class DelimitedTable(Table):
     def __init__(self, stream: IO[bytes], name: str, format: str = "CSV") -> None:
         self._stream = stream
         self._codec = find_encoding(stream, name)
-        with self._opened() as text:
+        with decoded(stream, self._codec) as text:
             sample = text.read(SAMPLE)
         announced = _EXCEL.match(sample)
         self._skip = 0 if announced is None else 1
         delimiter = announced[1] if announced is not None else find_delimiter(sample, len(sample) < SAMPLE)
         self.report = TableSummary(name, format, SHOWN[self._codec], delimiter)
-        with self._opened() as text:
+        with decoded(stream, self._codec) as text:
             _, header = self._header(self._reader(text))
         self.columns = [cell.strip() for cell in header]
         while not self.columns[-1]:
@@ -295,7 +307,7 @@ class DelimitedTable(Table):
 
     def _batches(self, wanted: Sequence[int]) -> Iterator[Batch]:
         report, width = self.report, len(self.columns)
-        with self._opened() as text:
+        with decoded(self._stream, self._codec) as text:
             reader = self._reader(text)
             row, header = self._header(reader)
             report.rows, report.blank_rows, report.empty_columns = 0, row - 1, len(header) - width
@@ -308,16 +320,6 @@ class DelimitedTable(Table):
                 if cells:
                     columns = list(zip(*cells, strict=True))
                     yield Batch(numbers, [columns[k] for k in wanted])
-
-    @contextmanager
-    def _opened(self) -> Iterator[TextIOWrapper]:
-        self._stream.seek(0)
-        text = TextIOWrapper(self._stream, encoding=self._codec, newline="")
-        try:
-            yield text
-        finally:
-            if not self._stream.closed:
-                text.detach()
 
     def _reader(self, text: TextIOWrapper) -> Any:
         for _ in range(self._skip):
@@ -607,75 +609,48 @@ def _json_lines(stream: IO[bytes], name: str, longest: int) -> Iterator[Any]:
 
 
 def _json_list(stream: IO[bytes], name: str, longest: int) -> Iterator[Any]:
-    """The values of the list that the file is."""
-    text = _Text(stream, name, longest)
-    start = text.first()
-    if start != "[":
-        is_what = "is not a JSON list" if start else "is empty"
-        raise FileFormatError(f"{name} {is_what}.", "Give a list in square brackets.")
-    text.skip(1)
-    place = 0
-    if text.first() == "]":
-        text.skip(1)
-    else:
-        while True:
-            place += 1
-            yield text.value(place)
-            mark = text.first()
-            if mark not in (",", "]"):
-                raise FileFormatError(f"{name} breaks off after value {place:,}.", "Give a complete JSON list.")
-            text.skip(1)
-            if mark == "]":
-                break
-    if text.first():
-        raise FileFormatError(f"something follows the list of {place:,} values in {name}.", "Give one JSON list.")
+    """The values of the list that the file is; a value is complete only when something follows it."""
+    text, at, over, place, decode = "", 0, False, 0, json.JSONDecoder().raw_decode
+    with decoded(stream, "utf-8-sig") as file:
 
-
-class _Text:
-    """The part of a file that was read and not used yet, from ``_at`` on."""
-
-    def __init__(self, stream: IO[bytes], name: str, longest: int) -> None:
-        self._stream, self._name, self._longest = stream, name, longest
-        self._decoder = codecs.getincrementaldecoder("utf-8-sig")()
-        self._rest, self._at, self._over = "", 0, False
-        self._json = json.JSONDecoder()
-
-    def first(self) -> str:
-        """The next character that is no space, or nothing at the end."""
-        while True:
-            while self._at < len(self._rest) and self._rest[self._at] in _SPACE:
-                self._at += 1
-            if self._at < len(self._rest):
-                return self._rest[self._at]
-            if not self._more():
-                return ""
-
-    def skip(self, count: int) -> None:
-        """Use up some characters."""
-        self._at += count
-
-    def value(self, place: int) -> Any:
-        """The next value; it is complete only when something follows it."""
-        self.first()
-        while True:
+        def read_on() -> bool:
+            nonlocal text, at, over
             try:
-                value, end = self._json.raw_decode(self._rest, self._at)
-                if end < len(self._rest) or self._over:
-                    self._at = end
-                    return value
-            except (ValueError, RecursionError):
-                if self._over or len(self._rest) - self._at > self._longest:
-                    why = "is not JSON" if self._over else f"is longer than {self._longest:,} characters or not JSON"
-                    raise FileFormatError(f"value {place:,} of {self._name} {why}.", "Give a JSON list.") from None
-            if not self._more():
-                self._over = True
+                new = file.read(CHUNK)
+            except UnicodeDecodeError:
+                raise FileFormatError(f"{name} is not UTF-8.", "Save it as UTF-8.") from None
+            text, at, over = text[at:] + new, 0, not new
+            return not over
 
-    def _more(self) -> bool:
-        data = self._stream.read(CHUNK)
-        self._over = self._over or not data
-        try:
-            new = self._decoder.decode(data, final=not data)
-        except UnicodeDecodeError:
-            raise FileFormatError(f"{self._name} is not UTF-8.", "Save it as UTF-8.") from None
-        self._rest, self._at = self._rest[self._at :] + new, 0
-        return bool(data)
+        def mark() -> str:
+            """The next character that is no space, or nothing at the end."""
+            nonlocal at
+            while (at := _SPACE.match(text, at).end()) == len(text) and read_on():  # type: ignore[union-attr]
+                pass
+            return text[at : at + 1]
+
+        if (start := mark()) != "[":
+            is_what = "is not a JSON list" if start else "is empty"
+            raise FileFormatError(f"{name} {is_what}.", "Give a list in square brackets.")
+        at += 1
+        at += (ended := mark() == "]")
+        while not ended:
+            place += 1
+            mark()
+            while True:
+                try:
+                    value, end = decode(text, at)
+                    if end < len(text) or over:
+                        break
+                except (ValueError, RecursionError):
+                    if over or len(text) - at > longest:
+                        why = "is not JSON" if over else f"is longer than {longest:,} characters or not JSON"
+                        raise FileFormatError(f"value {place:,} of {name} {why}.", "Give a JSON list.") from None
+                read_on()
+            at = end
+            yield value
+            if (after := mark()) not in (",", "]"):
+                raise FileFormatError(f"{name} breaks off after value {place:,}.", "Give a complete JSON list.")
+            at, ended = at + 1, after == "]"
+        if mark():
+            raise FileFormatError(f"something follows the list of {place:,} values in {name}.", "Give one JSON list.")

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from nextlabel.cli.options import LABEL_COLUMN, TASK_COLUMN, argument, number, verb
 from nextlabel.cli.output import say, tabled, working
-
-if TYPE_CHECKING:
-    from nextlabel.reporting.report import Report
+from nextlabel.reporting.report import Report
 
 
 @verb()

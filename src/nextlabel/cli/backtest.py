@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import typer
 
@@ -10,9 +10,7 @@ from nextlabel.cli import options as opt
 from nextlabel.cli.database import TimedLabelFlags, label_source
 from nextlabel.cli.output import say_read, working
 from nextlabel.errors import InputError
-
-if TYPE_CHECKING:
-    from nextlabel.reporting.report import Report
+from nextlabel.reporting.report import Report
 
 #: What flags about the learnt prior go with.
 LEARNT = ("a learnt prior, without --prior", lambda typed: typed["prior"] is None)

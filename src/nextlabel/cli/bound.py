@@ -11,10 +11,10 @@ from nextlabel.cli.output import tabled, working
 from nextlabel.cli.problem_options import ProblemFlags, counts_tasks, describe, net, problem_fields, worker_text
 from nextlabel.errors import InputError
 from nextlabel.prose import counted
+from nextlabel.reporting.report import Report
 
 if TYPE_CHECKING:
     from nextlabel.model.problem import Problem
-    from nextlabel.reporting.report import Report
     from nextlabel.solve.bound import Bound
 
 

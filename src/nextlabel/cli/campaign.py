@@ -38,6 +38,7 @@ from nextlabel.errors import FileFormatError, InputError, UnavailableError
 from nextlabel.files.write import export_text, whole_file, write_workbook
 from nextlabel.money import BUDGET_HINT, currency_of
 from nextlabel.prose import counted, has_password, listed, without_passwords
+from nextlabel.reporting.report import Report, Table
 
 if TYPE_CHECKING:
     from nextlabel.application.certificate import Certificate
@@ -49,7 +50,6 @@ if TYPE_CHECKING:
     from nextlabel.campaign.webhooks import Webhook
     from nextlabel.files.features import Features
     from nextlabel.files.tasks import TaskReader
-    from nextlabel.reporting.report import Report
 
 PANEL = "Settings of the campaign"
 #: What takes a setting away that may be left out.
@@ -389,7 +389,6 @@ def _status(service: CampaignService, id: str, wait: bool) -> Report:
     from nextlabel.application.status import cost_of
     from nextlabel.campaign.notices import notice_table
     from nextlabel.campaign.rates import arrival_rate, completion_rate, lease_seconds
-    from nextlabel.reporting.report import Report, Table
 
     row = service.store.row(id)
     found = service[id].certificate(wait=wait) if row.tasks else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import typer
 
@@ -12,9 +12,7 @@ from nextlabel.cli.output import tabled, working
 from nextlabel.cli.problem_options import ProblemFlags, counts_tasks, describe, net, problem_fields
 from nextlabel.errors import InputError
 from nextlabel.prose import counted
-
-if TYPE_CHECKING:
-    from nextlabel.reporting.report import Report
+from nextlabel.reporting.report import Report
 
 
 @verb()

@@ -12,10 +12,10 @@ from nextlabel.cli import options as opt
 from nextlabel.cli.output import checked_file, say, working
 from nextlabel.errors import InputError
 from nextlabel.prose import counted
+from nextlabel.reporting.report import Report, Table
 
 if TYPE_CHECKING:
     from nextlabel.crowd.guarantee import Guarantee
-    from nextlabel.reporting.report import Report
 
 
 @opt.verb(page=True)
@@ -199,7 +199,6 @@ def _final_rows(promise: Guarantee) -> list[dict[str, Any]]:
 
 
 def _report(promise: Guarantee, results: str, record: str | None) -> Report:
-    from nextlabel.reporting.report import Report, Table
 
     fields = promise.as_dict()
     allowed = promise.terms.allowed[promise.look]

@@ -10,10 +10,10 @@ from nextlabel.cli.output import checked_file, say, tabled, working
 from nextlabel.cli.problem_options import ProblemFlags, describe, problem_fields
 from nextlabel.errors import InputError, ProblemError
 from nextlabel.prose import counted
+from nextlabel.reporting.report import Report
 
 if TYPE_CHECKING:
     from nextlabel.model.problem import Problem
-    from nextlabel.reporting.report import Report
 
 
 #: Labels seen, ones and zeros, and labels in flight; shown unless others are asked for.

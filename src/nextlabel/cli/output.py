@@ -20,15 +20,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import typer
 
 from nextlabel.errors import InputError
 from nextlabel.files.write import whole_file
-
-if TYPE_CHECKING:
-    from nextlabel.reporting.report import Cells, Report
+from nextlabel.reporting.report import Cells, Report, Table
 
 #: Work that ends sooner than this, in seconds, shows no progress bar.
 PATIENCE_S = 0.5
@@ -98,7 +96,6 @@ class Said(NamedTuple):
 
 def tabled(title: str, header: Sequence[str], rows: Cells, caption: str, fields: Mapping[str, Any]) -> Report:
     """An answer that is one table, with a sentence below it."""
-    from nextlabel.reporting.report import Report, Table
 
     return Report(title, [Table(title, header, rows)], [caption], fields=fields)
 

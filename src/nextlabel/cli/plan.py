@@ -14,12 +14,12 @@ from nextlabel.cli.output import say_read, working
 from nextlabel.cli.problem_options import ProblemFlags, describe, problem_fields, refuse_contradictions
 from nextlabel.errors import InputError
 from nextlabel.money import Price, currency_of
+from nextlabel.reporting.report import Report
 
 if TYPE_CHECKING:
     from nextlabel.files.tables import NamedColumns
     from nextlabel.model.problem import Problem
     from nextlabel.planning.pilot import Pilot
-    from nextlabel.reporting.report import Report
 
 
 @opt.verb(out=True, page=True)
@@ -172,7 +172,6 @@ def _plan_guarantee(
         from nextlabel.crowd.guarantee import checked_share
         from nextlabel.files.labels import read_gold, read_labels, read_results
         from nextlabel.planning.expert import cost_figure, guarantee_tables, plan_guarantee
-        from nextlabel.reporting.report import Report
 
         checked_share("at_most_wrong", at_most_wrong)
         checked_share("sure", sure)

@@ -14,12 +14,12 @@ from nextlabel.cli.database import LabelFlags
 from nextlabel.cli.output import command_line, say, say_read, working
 from nextlabel.errors import InputError
 from nextlabel.prose import counted, listed
+from nextlabel.reporting.report import Report, Table
 
 if TYPE_CHECKING:
     from nextlabel.model.prior import Prior
     from nextlabel.model.prior_learning import Comparison, LearntPrior
     from nextlabel.model.prior_weights import LabelCounts
-    from nextlabel.reporting.report import Report
 
 #: Significant digits of a prior in a problem file.
 DIGITS = 6
@@ -80,7 +80,6 @@ def problem_line(prior: Prior) -> str:
 
 def _report(path: str, counts: LabelCounts, found: Comparison, run: dict[str, Any], about: dict[str, Any]) -> Report:
     from nextlabel.model.tables import prior_table
-    from nextlabel.reporting.report import Report, Table
 
     labels, total = counts.labels, int(counts.totals.sum())
     shares, line = (counts.totals / counts.totals.sum()).tolist(), problem_line(found.use.prior)

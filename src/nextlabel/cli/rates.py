@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import typer
 
 from nextlabel.cli import options as opt
 from nextlabel.cli.database import TimedLabelFlags
 from nextlabel.cli.output import say_read, working
-
-if TYPE_CHECKING:
-    from nextlabel.reporting.report import Report
+from nextlabel.reporting.report import Report
 
 
 @opt.verb(out=True)
@@ -31,7 +29,6 @@ def rates(
     with working("Estimating rates"):
         found = estimate_rates(table, unit=unit, seed=seed)
     from nextlabel.reporting.figures import rates_figure
-    from nextlabel.reporting.report import Report
 
     flags = f"--arrival-rate {found.arrival_rate:.4g}"
     if found.completion_rate is not None:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from nextlabel.cli.options import SEED, EngineFlags, argument, flag, switch, verb, whole
 from nextlabel.cli.output import say, tabled, working
 from nextlabel.errors import InputError
+from nextlabel.reporting.report import Report
 
 if TYPE_CHECKING:
-    from nextlabel.reporting.report import Report
     from studies.study import StudyOptions
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from time import perf_counter
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import typer
 
@@ -14,9 +14,8 @@ from nextlabel.cli.output import command_line, say, working
 from nextlabel.cli.problem_options import ProblemFlags, describe, problem_fields
 from nextlabel.errors import InputError
 from nextlabel.prose import counted
+from nextlabel.reporting.report import Report
 
-if TYPE_CHECKING:
-    from nextlabel.reporting.report import Report
 DEFAULT_POLICIES = ("auto", "okg", "uniform")
 #: Flags about questions with a choice.
 CHOICES = ("prices", "pending", "most_labels", "turn_away", "channels", "engine")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import typer
 
@@ -13,9 +13,7 @@ from nextlabel.cli.options import DB, argument, flag, switch, verb
 from nextlabel.cli.output import Said, tabled
 from nextlabel.errors import InputError
 from nextlabel.prose import counted, iso, without_passwords
-
-if TYPE_CHECKING:
-    from nextlabel.reporting.report import Report
+from nextlabel.reporting.report import Report
 
 app = typer.Typer(help="Make, list and revoke tokens.", no_args_is_help=True)
 #: Changes that are shown at most.

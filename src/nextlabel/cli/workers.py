@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import typer
 
@@ -12,9 +12,7 @@ from nextlabel.cli.database import LabelFlags
 from nextlabel.cli.output import checked_file, say, say_read, working
 from nextlabel.errors import InputError
 from nextlabel.prose import counted
-
-if TYPE_CHECKING:
-    from nextlabel.reporting.report import Report
+from nextlabel.reporting.report import Report
 
 
 @opt.verb(out=True, page=True)

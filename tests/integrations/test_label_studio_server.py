@@ -25,7 +25,7 @@ from nextlabel.application.service import CampaignService
 from nextlabel.errors import ConflictError, InputError
 from nextlabel.integrations.label_studio.api import LabelStudio
 from nextlabel.integrations.label_studio.bridge import Bridge, control_of, push_results
-from nextlabel.integrations.label_studio.connection import Wishes, connect, register_webhook
+from nextlabel.integrations.label_studio.connection import connect, register_webhook
 from nextlabel.store.sql import open_store
 
 pytestmark = pytest.mark.label_studio
@@ -77,13 +77,13 @@ class Connected:
     ) -> None:
         self.server, self.service = server, service
         self.project = server.make_project([f"text {k}" for k in range(tasks)])
-        self.wishes = Wishes(**{"annotators": [ANN, BOB], **wishes})
+        self.wishes: dict[str, Any] = {"annotators": [ANN, BOB], **wishes}
         self.studio, self.said = LabelStudio(server.url, TOKEN), list[str]()
         self.ann, self.bob = (Person(server, tokens[email], self.project) for email in (ANN, BOB))
         self.bridge = self.connect()
 
     def connect(self) -> Bridge:
-        bridge = connect(self.studio, self.project, self.service, self.wishes, self.said.append)
+        bridge = connect(self.studio, self.project, self.service, self.said.append, **self.wishes)
         bridge.reconcile()
         return bridge
 
@@ -167,7 +167,7 @@ def test_the_budget_is_spent_exactly_and_what_comes_later_is_kept(
     bob.delete(over)
     bridge.sweep()
     assert service.store.row(bridge.campaign).spent == 3
-    all_.wishes = Wishes(budget=4, annotators=[ANN, BOB])
+    all_.wishes = {"budget": 4, "annotators": [ANN, BOB]}
     all_.connect()
     assert ann.next_task() is not None or bob.next_task() is not None
     all_.equal()
@@ -206,7 +206,7 @@ def test_connecting_again_changes_nothing_and_a_restart_loses_nothing(
     all_.bridge = all_.connect()
     all_.equal()
     assert service.store.row(again.campaign).tasks == 6
-    all_.wishes = Wishes(campaign="another")
+    all_.wishes = {"campaign": "another"}
     with pytest.raises(ConflictError, match="is connected with campaign"):
         all_.connect()
 

@@ -70,7 +70,6 @@ def connect(
     from nextlabel.integrations.label_studio.api import LabelStudio
     from nextlabel.integrations.label_studio.bridge import control_of
     from nextlabel.integrations.label_studio.connection import (
-        Wishes,
         campaign_of_project,
         connect,
         mount_webhook,
@@ -83,20 +82,16 @@ def connect(
 
     if db.strip() == "memory:":
         raise InputError("a campaign in memory would be lost with the connection.", "Give --db FILE.db.")
-    wishes = Wishes(
-        budget=budget,
-        policy=policy,
-        lease_seconds=lease_seconds,
-        control=control,
-        campaign=campaign,
-        annotators=None if annotators is None else names_of(annotators),
-    )
     settings = ServiceSettings(host=host, port=port, processes=1, public_url=public_url, log_level=log_level)
     check_port(settings.host, settings.port)
 
     def pages(app: FastAPI) -> None:
         mount_pages(app)
-        bridge = connect(studio, project, app.state.nextlabel.campaign_service, wishes, say)
+        bridge = connect(
+            studio, project, app.state.nextlabel.campaign_service, say, control=control, campaign=campaign,
+            annotators=None if annotators is None else names_of(annotators), budget=budget, policy=policy,
+            lease_seconds=lease_seconds,
+        )  # fmt: skip
         bridge.reconcile()
         secret = register_webhook(bridge, settings.base_url, settings.key_file)
         mount_webhook(app, bridge, secret, every)

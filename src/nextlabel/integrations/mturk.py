@@ -20,8 +20,6 @@ rendered; SendBonus.
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final, NamedTuple
@@ -29,6 +27,7 @@ from urllib.parse import urlsplit
 from xml.sax.saxutils import escape
 
 from nextlabel.errors import InputError
+from nextlabel.files.write import csv_text
 from nextlabel.integrations.platform import Bonus, Platform
 
 ASSIGNMENT, HIT, WORKER, SUBMIT_TO = "assignmentId", "hitId", "workerId", "turkSubmitTo"
@@ -110,8 +109,4 @@ class MechanicalTurk(Platform):
 
     def bonus_csv(self, bonuses: Iterable[Bonus], reason: str) -> str:
         """A table with the arguments of SendBonus: worker, assignment, amount in US dollars, and why."""
-        out = io.StringIO()
-        lines = csv.writer(out, lineterminator="\n")
-        lines.writerow(BONUS_COLUMNS)
-        lines.writerows((one.worker, one.visit, one.amount, reason) for one in bonuses)
-        return out.getvalue()
+        return csv_text([BONUS_COLUMNS, *((one.worker, one.visit, one.amount, reason) for one in bonuses)])

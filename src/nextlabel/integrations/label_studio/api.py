@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Generator, Iterator, Mapping
 from itertools import count
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import httpx
 
@@ -66,9 +66,11 @@ class LabelStudio(Tool):
             ) from None
         return dict(found)
 
-    def change_project(self, number: int, values: Mapping[str, Any]) -> None:
-        """Change settings of a project."""
-        self.send("PATCH", f"/api/projects/{number}/", dict(values))
+    def change(
+        self, kind: Literal["projects", "tasks", "webhooks", "predictions"], number: int, values: Mapping[str, Any]
+    ) -> None:
+        """Change some values of one of a kind."""
+        self.send("PATCH", f"/api/{kind}/{number}/", dict(values))
 
     def tasks(self, project: int, changed_after: str | None = None) -> Iterator[list[dict[str, Any]]]:
         """Tasks with their annotations and predictions, some at a time, oldest first; all, or those changed later."""
@@ -89,10 +91,6 @@ class LabelStudio(Tool):
     def task(self, number: int) -> dict[str, Any]:
         """One task with its annotations."""
         return dict(self.send("GET", f"/api/tasks/{number}/", params={"resolve_uri": "false"}))
-
-    def change_task(self, number: int, data: Mapping[str, Any]) -> None:
-        """Replace the data of a task."""
-        self.send("PATCH", f"/api/tasks/{number}/", {"data": dict(data)})
 
     def members(self, organisation: int) -> list[dict[str, Any]]:
         """The people of an organisation, all of whom may label in its projects."""
@@ -122,10 +120,6 @@ class LabelStudio(Tool):
         """Have Label Studio tell of more."""
         self.send("POST", "/api/webhooks/", dict(values))
 
-    def change_webhook(self, number: int, values: Mapping[str, Any]) -> None:
-        """Change where or what Label Studio tells."""
-        self.send("PATCH", f"/api/webhooks/{number}/", dict(values))
-
     def predictions(self, project: int) -> list[dict[str, Any]]:
         """All predictions of a project."""
         return list(self.send("GET", "/api/predictions/", params={"project": project}))
@@ -133,7 +127,3 @@ class LabelStudio(Tool):
     def add_predictions(self, project: int, predictions: list[dict[str, Any]]) -> None:
         """More predictions."""
         self.send("POST", f"/api/projects/{project}/import/predictions", predictions)
-
-    def change_prediction(self, number: int, values: Mapping[str, Any]) -> None:
-        """Another result or score."""
-        self.send("PATCH", f"/api/predictions/{number}/", dict(values))

@@ -286,7 +286,7 @@ class Annotators:
             done = {user_of(annotation) for annotation in found.get("annotations") or ()}
             wanted = users - done | {user} if shown else users - done - {user}
             if wanted != users:
-                self._studio.change_task(task, {**data, FIELD: mark_of(wanted)})
+                self._studio.change("tasks", task, {"data": {**data, FIELD: mark_of(wanted)}})
 
 
 def users_in(mark: Any) -> frozenset[int]:
@@ -449,16 +449,18 @@ class Bridge:
         """Tasks, predictions and answers that are new; ``alone``: nothing can have changed since they were read."""
         if not tasks:
             return
-        known = self.service.store.tasks_by_key(self.campaign, [str(task["id"]) for task in tasks])
+        store, names = self.service.store, [str(task["id"]) for task in tasks]
+        known = store.tasks_by_key(self.campaign, names)
         new = [task_table(task, self.studio.url) for task in tasks if str(task["id"]) not in known]
         if new:
             self.service.add_tasks(self.campaign, new)
-        add_new_predictions(self.service, self.campaign, tasks, self.control, self._tell)
-        there = self.service.store.tasks_by_key(self.campaign, [str(task["id"]) for task in tasks])
-        keys = {row.number: key for key, row in there.items()}
+            known = store.tasks_by_key(self.campaign, names)
+        keys = {row.number: key for key, row in known.items()}
         leases: dict[str, list[LeaseRow]] = {}
-        for lease in self.service.store.leases(self.campaign, list(keys)):
+        for lease in store.leases(self.campaign, list(keys)):
             leases.setdefault(keys[lease.task], []).append(lease)
+        if store.row(self.campaign).config.knows_workers:
+            self._add_predictions(tasks, leases)
         for task in tasks:
             changes = self._changes(task, leases.get(str(task["id"]), ()))
             if changes and not alone:
@@ -467,6 +469,17 @@ class Bridge:
                 self.service[self.campaign].set_answer(worker, str(task["id"]), answer)
             changed = datetime.fromisoformat(task["updated_at"])
             self._seen = changed if self._seen is None else max(self._seen, changed)
+
+    def _add_predictions(self, tasks: Sequence[Mapping[str, Any]], leases: Mapping[str, Sequence[LeaseRow]]) -> None:
+        """Add predictions of tasks that their model has none for; one that has changed its mind needs another name."""
+        for model, predictions in prediction_rows(tasks, self.control).items():
+            names = set(workers_of(model))
+            new = [one for one in predictions if not any(it.worker in names for it in leases.get(one["task"], ()))]
+            if new:
+                try:
+                    self.service[self.campaign].add_predictions(model, new)
+                except ConflictError as error:
+                    self._tell(f"Predictions of {model} were left out: {error}")
 
     def _changes(self, task: Mapping[str, Any], leases: Iterable[LeaseRow]) -> dict[str, Answer | None]:
         """What each worker says about a task where the campaign has it otherwise."""
@@ -526,31 +539,6 @@ class Bridge:
                     self.service[lease.campaign].release(lease.id)
 
 
-def add_new_predictions(
-    service: CampaignService,
-    campaign: str,
-    tasks: Sequence[Mapping[str, Any]],
-    control: Control,
-    tell: Callable[[str], None],
-) -> None:
-    """Add predictions of tasks that their model has none for; a model that has changed its mind needs another name."""
-    found = prediction_rows(tasks, control)
-    if not found or not service.store.row(campaign).config.knows_workers:
-        return
-    rows = service.store.tasks_by_key(campaign, [str(task["id"]) for task in tasks])
-    keys = {row.number: key for key, row in rows.items()}
-    leases = service.store.leases(campaign, list(keys))
-    for model, predictions in found.items():
-        names = set(workers_of(model))
-        there = {keys[lease.task] for lease in leases if lease.worker in names}
-        new = [row for row in predictions if row["task"] not in there]
-        if new:
-            try:
-                service[campaign].add_predictions(model, new)
-            except ConflictError as error:
-                tell(f"Predictions of {model} were left out: {error}")
-
-
 @dataclass(frozen=True, slots=True)
 class Pushed:
     """How many predictions are new, were changed, and were right before."""
@@ -579,7 +567,7 @@ def push_results(
         elif control.label_of(before["result"]) == result.label and abs((before["score"] or 0) - score) < SAME:
             same += 1
         else:
-            studio.change_prediction(before["id"], said)
+            studio.change("predictions", before["id"], said)
             changed += 1
     for first in range(0, len(new), AT_ONCE):
         studio.add_predictions(project, new[first : first + AT_ONCE])

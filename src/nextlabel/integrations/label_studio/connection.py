@@ -15,7 +15,6 @@ import hmac
 import secrets
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from threading import Thread
 from typing import Any, Final
 
@@ -42,18 +41,6 @@ ACTIONS: Final = (
 SECRET_HEADER: Final = "X-Nextlabel-Secret"
 
 
-@dataclass(frozen=True, slots=True)
-class Wishes:
-    """What a user asks for; None leaves it as it is, or to the default."""
-
-    budget: int | None = None
-    policy: str | None = None
-    lease_seconds: float | None = None
-    control: str | None = None
-    campaign: str | None = None
-    annotators: Collection[str] | None = None
-
-
 def read_project(studio: LabelStudio, project: int) -> dict[str, Any]:
     """The project; a server that cannot be reached is an error of whoever gave its address."""
     try:
@@ -63,16 +50,29 @@ def read_project(studio: LabelStudio, project: int) -> dict[str, Any]:
 
 
 def connect(
-    studio: LabelStudio, project: int, service: CampaignService, wishes: Wishes, tell: Callable[[str], None]
+    studio: LabelStudio,
+    project: int,
+    service: CampaignService,
+    tell: Callable[[str], None],
+    *,
+    control: str | None = None,
+    campaign: str | None = None,
+    annotators: Collection[str] | None = None,
+    **settings: Any,
 ) -> Bridge:
-    """The bridge between a project and its campaign, which is made if there is none."""
+    """The bridge between a project and its campaign, which is made if there is none.
+
+    ``settings`` of the campaign are as wished from now on: budget, policy, lease_seconds; None leaves one as it is.
+    """
     found = read_project(studio, project)
-    control = control_of(found, wishes.control)
-    campaign = _campaign(studio, found, control, service, wishes)
+    labels = control_of(found, control)
+    wished = {name: value for name, value in settings.items() if value is not None}
+    id = _campaign(studio, found, labels, service, campaign, wished)
     if found["maximum_annotations"] < OVERLAP:
-        studio.change_project(project, {"maximum_annotations": OVERLAP})
-    annotators = Annotators(studio, project, found["organization"], wishes.annotators)
-    return Bridge(studio, project, control, service, campaign, annotators, tell)
+        studio.change("projects", project, {"maximum_annotations": OVERLAP})
+    return Bridge(
+        studio, project, labels, service, id, Annotators(studio, project, found["organization"], annotators), tell
+    )
 
 
 def campaign_of_project(studio: LabelStudio, project: int, service: CampaignService) -> str:
@@ -104,7 +104,7 @@ def register_webhook(bridge: Bridge, address: str, key_file: str = "") -> str:
     if not ours:
         bridge.studio.create_webhook({**wanted, "project": bridge.project})
     elif {**ours[0], "actions": sorted(ours[0]["actions"])} != {**ours[0], **wanted}:
-        bridge.studio.change_webhook(ours[0]["id"], wanted)
+        bridge.studio.change("webhooks", ours[0]["id"], wanted)
     return secret
 
 
@@ -124,24 +124,25 @@ def _connected(service: CampaignService, name: str) -> str | None:
 
 
 def _campaign(
-    studio: LabelStudio, project: dict[str, Any], control: Control, service: CampaignService, wishes: Wishes
-) -> str:
+    studio: LabelStudio, project: dict[str, Any], control: Control, service: CampaignService, wanted: str | None,
+    wished: dict[str, Any],
+) -> str:  # fmt: skip
     """The project's campaign, which has its settings as wished from now on."""
     name = _setting(studio, project["id"])
     id = _connected(service, name)
-    if wishes.campaign is not None and id is not None and wishes.campaign != id:
+    if wanted is not None and id is not None and wanted != id:
         raise ConflictError(
             f"project {project['id']} is connected with campaign {id!r}.", "Leave --campaign out, or use another --db."
         )
     if id is None:
-        id = checked_campaign_id(wishes.campaign or f"label_studio_{project['id']}")
+        id = checked_campaign_id(wanted or f"label_studio_{project['id']}")
     row = next((row for row in service.store.campaigns() if row.id == id), None)
     if row is None:
-        if wishes.budget is None:
+        if "budget" not in wished:
             raise InputError("the campaign has no budget.", "Give --budget, the number of labels that may be bought.")
         settings = {
-            "budget": wishes.budget, "labels": control.labels, "name": str(project["title"])[:200],
-            "lease_seconds": wishes.lease_seconds, "show": [ALL], **_given(policy=wishes.policy),
+            "labels": control.labels, "name": str(project["title"])[:200], "lease_seconds": None, "show": [ALL],
+            **wished,
         }  # fmt: skip
         config = CampaignSettings.from_dict(settings)
         service.store.put(name, id.encode())
@@ -158,17 +159,12 @@ def _campaign(
             f"{listed(row.config.labels)}.",
             "Put the choices back, or connect the project with another --db.",
         )
-    if wishes.policy is not None and wishes.policy != row.config.policy:
+    if wished.pop("policy", row.config.policy) != row.config.policy:
         raise ConflictError(f"the campaign {id!r} has the policy {row.config.policy!r}.", "Leave --policy out.")
-    changes = _given(budget=wishes.budget, lease_seconds=wishes.lease_seconds)
-    changes = {key: value for key, value in changes.items() if getattr(row, key) != value}
-    if changes:
+    there = {"budget": row.budget, "lease_seconds": row.config.lease_seconds}
+    if changes := {key: value for key, value in wished.items() if there[key] != value}:
         service[id].change(**changes)
     return id
-
-
-def _given(**values: Any) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if value is not None}
 
 
 def mount_webhook(app: FastAPI, bridge: Bridge, secret: str, every_s: float) -> None:

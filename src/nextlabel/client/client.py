@@ -78,6 +78,7 @@ from nextlabel.files.frames import Library, make_frame
 
 P = ParamSpec("P")
 T = TypeVar("T")
+A = TypeVar("A")
 
 #: Tasks per request, and results or events per page.
 BATCH, PAGE = 5_000, 1_000
@@ -395,41 +396,36 @@ def attempts(call: Call[T], build: Callable[..., httpx.Request], tries: int) -> 
     raise _ERRORS.get(came.status_code, NextlabelError)(detail, hint)
 
 
-def _method(call: Callable[..., Any], client: Any, send: str) -> Any:
-    """A call as a method of a client, which sends it; of the class, the call itself."""
-    return call if client is None else wraps(call)(lambda *args, **given: getattr(client, send)(call(*args, **given)))
+class Method(Generic[P, T, A]):
+    """A call, or a script of calls, as a method of both clients, which ``send`` it: one has a T of it, the other an A.
 
+    Of the class it is the call itself.
+    """
 
-class Method(Generic[P, T]):
-    """A call, or a script of calls, as a method of both clients: ``AsyncClient`` returns an awaitable of its value."""
-
-    def __init__(self, call: Callable[P, Call[T] | Script[T]]) -> None:
-        self.call = call
+    def __init__(self, call: Callable[P, Any], send: str) -> None:
+        self.call, self.send = call, send
 
     @overload
     def __get__(self, client: Client, kind: type) -> Callable[P, T]: ...
     @overload
-    def __get__(self, client: AsyncClient, kind: type) -> Callable[P, Awaitable[T]]: ...
+    def __get__(self, client: AsyncClient, kind: type) -> Callable[P, A]: ...
     @overload
-    def __get__(self, client: None, kind: type) -> Callable[P, Call[T] | Script[T]]: ...
+    def __get__(self, client: None, kind: type) -> Callable[P, Any]: ...
     def __get__(self, client: Any, kind: type) -> Any:
-        return _method(self.call, client, "_do")
+        call, send = self.call, self.send
+        if client is None:
+            return call
+        return wraps(call)(lambda *args, **given: getattr(client, send)(call(*args, **given)))
 
 
-class PagedMethod(Generic[P, T]):
-    """A call for the first of several pages as a method of both clients: it iterates over the items of all pages."""
+def single(call: Callable[P, Call[T] | Script[T]]) -> Method[P, T, Awaitable[T]]:
+    """A method that returns what the reply becomes."""
+    return Method(call, "_do")
 
-    def __init__(self, call: Callable[P, Call[Page[T]]]) -> None:
-        self.call = call
 
-    @overload
-    def __get__(self, client: Client, kind: type) -> Callable[P, Iterator[T]]: ...
-    @overload
-    def __get__(self, client: AsyncClient, kind: type) -> Callable[P, AsyncIterator[T]]: ...
-    @overload
-    def __get__(self, client: None, kind: type) -> Callable[P, Call[Page[T]]]: ...
-    def __get__(self, client: Any, kind: type) -> Any:
-        return _method(self.call, client, "_pages")
+def paged(call: Callable[P, Call[Page[T]]]) -> Method[P, Iterator[T], AsyncIterator[T]]:
+    """A method that iterates over the items of all pages; the call is for the first of them."""
+    return Method(call, "_pages")
 
 
 status = command(Campaign.status, "GET /campaigns/{campaign}")
@@ -481,64 +477,64 @@ STANDING = "POST /campaigns/{campaign}/workers/standing"
 class _Methods:
     """What both clients can do; ``calls`` and ``Campaign`` document each of them."""
 
-    create = Method(create)
-    campaigns = Method(plain("GET /campaigns", Served.campaigns))
-    status = Method(status)
-    change = Method(change)
-    delete = Method(command(Campaign.delete, "DELETE /campaigns/{campaign}"))
-    pause = Method(command(Campaign.pause))
-    resume = Method(command(Campaign.resume))
-    add_tasks = Method(add_tasks)
-    add_predictions = Method(add_predictions)
-    add_features = Method(add_features)
-    imports = Method(command(Campaign.imports))
-    links = Method(command(ServedCampaign.links, "POST /campaigns/{campaign}/links"))
-    revoke_links = Method(command(ServedCampaign.revoke_links, "POST /campaigns/{campaign}/links/revoke"))
-    ask = Method(ask)
-    tell = Method(plain("POST /leases/{lease}/tell", Campaign.tell))
-    release = Method(plain("POST /leases/{lease}/release", Campaign.release))
-    renew = Method(plain("POST /leases/{lease}/renew", Campaign.renew))
-    undo = Method(plain("POST /leases/{lease}/undo", Campaign.undo))
-    results = PagedMethod(results)
-    labels = PagedMethod(labels)
-    results_frame = Method(results_frame)
-    labels_frame = Method(labels_frame)
-    events = PagedMethod(pages("GET /campaigns/{campaign}/events", Campaign.events))
-    workers = Method(command(Campaign.workers, "GET /campaigns/{campaign}/workers"))
-    order = Method(command(Campaign.order))
-    agreement = Method(command(Campaign.agreement))
-    set_standing = Method(command(Campaign.set_standing))
-    pause_worker = Method(command(Campaign.pause_worker, STANDING, standing="paused"))
-    block_worker = Method(command(Campaign.block_worker, STANDING, standing="blocked"))
-    restore_worker = Method(command(Campaign.restore_worker, STANDING, standing="active"))
-    drop_labels = Method(command(Campaign.drop_labels))
-    restore_labels = Method(command(Campaign.restore_labels))
-    erase_worker = Method(command(Campaign.erase_worker))
-    worker_record = Method(command(Campaign.worker_record))
-    set_gold = Method(command(Campaign.set_gold))
-    adjudicate = Method(command(Campaign.adjudicate))
-    undo_adjudication = Method(command(Campaign.undo_adjudication))
-    freeze = Method(command(Campaign.freeze))
-    next_look = Method(command(Campaign.next_look))
-    guarantee = Method(command(Campaign.guarantee))
-    guarantee_items = Method(command(Campaign.guarantee_items))
-    guarantee_record = Method(command(Campaign.guarantee_record))
-    answer_guarantee = Method(command(Campaign.answer_guarantee))
-    reopen_labels = Method(command(Campaign.reopen_labels))
-    draw_audit = Method(command(Campaign.draw_audit))
-    answer_audit = Method(command(Campaign.answer_audit))
-    audit_items = Method(command(Campaign.audit_items))
-    certificate = Method(certificate)
-    webhooks = Method(command(Campaign.webhooks))
-    enable_webhook = Method(command(Campaign.enable_webhook))
-    remove_webhook = Method(command(Campaign.remove_webhook))
-    add_webhook = Method(command(ServedCampaign.add_webhook, "POST /campaigns/{campaign}/webhooks"))
-    test_webhook = Method(command(ServedCampaign.test_webhook, "POST /campaigns/{campaign}/webhooks/{id}/test"))
-    tokens = Method(plain("GET /tokens", Served.tokens))
-    create_token = Method(plain("POST /tokens", Served.create_token))
-    revoke_token = Method(plain("DELETE /tokens/{name}", Served.revoke_token))
-    set_owner = Method(command(ServedCampaign.set_owner, "PUT /campaigns/{campaign}/owner"))
-    activity = Method(plain("GET /activity", Served.activity))
+    create = single(create)
+    campaigns = single(plain("GET /campaigns", Served.campaigns))
+    status = single(status)
+    change = single(change)
+    delete = single(command(Campaign.delete, "DELETE /campaigns/{campaign}"))
+    pause = single(command(Campaign.pause))
+    resume = single(command(Campaign.resume))
+    add_tasks = single(add_tasks)
+    add_predictions = single(add_predictions)
+    add_features = single(add_features)
+    imports = single(command(Campaign.imports))
+    links = single(command(ServedCampaign.links, "POST /campaigns/{campaign}/links"))
+    revoke_links = single(command(ServedCampaign.revoke_links, "POST /campaigns/{campaign}/links/revoke"))
+    ask = single(ask)
+    tell = single(plain("POST /leases/{lease}/tell", Campaign.tell))
+    release = single(plain("POST /leases/{lease}/release", Campaign.release))
+    renew = single(plain("POST /leases/{lease}/renew", Campaign.renew))
+    undo = single(plain("POST /leases/{lease}/undo", Campaign.undo))
+    results = paged(results)
+    labels = paged(labels)
+    results_frame = single(results_frame)
+    labels_frame = single(labels_frame)
+    events = paged(pages("GET /campaigns/{campaign}/events", Campaign.events))
+    workers = single(command(Campaign.workers, "GET /campaigns/{campaign}/workers"))
+    order = single(command(Campaign.order))
+    agreement = single(command(Campaign.agreement))
+    set_standing = single(command(Campaign.set_standing))
+    pause_worker = single(command(Campaign.pause_worker, STANDING, standing="paused"))
+    block_worker = single(command(Campaign.block_worker, STANDING, standing="blocked"))
+    restore_worker = single(command(Campaign.restore_worker, STANDING, standing="active"))
+    drop_labels = single(command(Campaign.drop_labels))
+    restore_labels = single(command(Campaign.restore_labels))
+    erase_worker = single(command(Campaign.erase_worker))
+    worker_record = single(command(Campaign.worker_record))
+    set_gold = single(command(Campaign.set_gold))
+    adjudicate = single(command(Campaign.adjudicate))
+    undo_adjudication = single(command(Campaign.undo_adjudication))
+    freeze = single(command(Campaign.freeze))
+    next_look = single(command(Campaign.next_look))
+    guarantee = single(command(Campaign.guarantee))
+    guarantee_items = single(command(Campaign.guarantee_items))
+    guarantee_record = single(command(Campaign.guarantee_record))
+    answer_guarantee = single(command(Campaign.answer_guarantee))
+    reopen_labels = single(command(Campaign.reopen_labels))
+    draw_audit = single(command(Campaign.draw_audit))
+    answer_audit = single(command(Campaign.answer_audit))
+    audit_items = single(command(Campaign.audit_items))
+    certificate = single(certificate)
+    webhooks = single(command(Campaign.webhooks))
+    enable_webhook = single(command(Campaign.enable_webhook))
+    remove_webhook = single(command(Campaign.remove_webhook))
+    add_webhook = single(command(ServedCampaign.add_webhook, "POST /campaigns/{campaign}/webhooks"))
+    test_webhook = single(command(ServedCampaign.test_webhook, "POST /campaigns/{campaign}/webhooks/{id}/test"))
+    tokens = single(plain("GET /tokens", Served.tokens))
+    create_token = single(plain("POST /tokens", Served.create_token))
+    revoke_token = single(plain("DELETE /tokens/{name}", Served.revoke_token))
+    set_owner = single(command(ServedCampaign.set_owner, "PUT /campaigns/{campaign}/owner"))
+    activity = single(plain("GET /activity", Served.activity))
 
 
 class Client(_Methods):

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, fields
-from itertools import chain, islice
+from itertools import chain, count, islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, TextIO, cast
 
@@ -132,6 +132,7 @@ def create(
     needs_service()
     from nextlabel.application.status import questions_lacking
     from nextlabel.campaign.settings import CampaignSettings
+    from nextlabel.files.tasks import open_tasks
 
     path = typed["features"]
     # --features names a file, or columns of the tasks.
@@ -144,7 +145,7 @@ def create(
         settings = {"labels": LABELS, **settings}
     CampaignSettings.from_dict(settings)  # refused before the file is opened
     opened: AbstractContextManager[TaskReader | None] = (
-        nullcontext() if tasks is None else _opened(tasks, task_column, score_column, gold_column)
+        nullcontext() if tasks is None else open_tasks(tasks, task_column, score_column, gold_column)
     )
     with opened as first:
         config = CampaignSettings.from_dict({**settings, "show": _shown(settings.get("show"), first, score_column)})
@@ -166,15 +167,6 @@ def create(
         audit = f"nextlabel campaign audit {row.id} --audits 60{where}"
         say(f"Labels alone cannot tell how many are right: when they are in, audit 30 to 60 items: {audit}.")
     return Said({**fields_of(row), "read": read}, text=f"{row.id}\n")
-
-
-def _opened(
-    path: str, id: str | None = None, score: str | None = None, gold: str | None = None
-) -> AbstractContextManager[TaskReader]:
-    """The tasks of a file, one after the other."""
-    from nextlabel.files.tasks import open_tasks
-
-    return open_tasks(path, id_column=id, score_column=score, gold_column=gold)
 
 
 def _shown(show: list[str] | None, tasks: TaskReader | None, score_column: str | None) -> list[str] | None:
@@ -241,6 +233,7 @@ def add(
     A known answer is corrected by giving it again. Features may be of items that come later.
     """
     from nextlabel.files.labels import read_answers
+    from nextlabel.files.tasks import open_tasks
 
     if sum(given is not None for given in (tasks, gold, predictions, features, profiles)) != 1:
         raise InputError(
@@ -255,7 +248,7 @@ def add(
         raise InputError(f"{gold} has no answers.", "Give at least one task with its label.")
     file = tasks or predictions or profiles
     columns = (task_column, score_column, gold_column) if tasks is not None else ()
-    opened = nullcontext() if file is None else _opened(file, *columns)
+    opened = nullcontext() if file is None else open_tasks(file, *columns)
     with cast("AbstractContextManager[TaskReader]", opened) as rows, service_at(db) as service:
         if known_of is not None:
             return _add_features(service, id, known_of, replace_features)
@@ -539,23 +532,17 @@ def _results(service: CampaignService, id: str, form: str) -> Columns:
 
 def _write(header: list[str], rows: Iterable[dict[str, Any]], stream: IO[str], form: Form) -> int:
     """Write all rows; return how many."""
-    written = 0
-
-    def counted_rows() -> Iterator[dict[str, Any]]:
-        nonlocal written
-        for row in rows:
-            written += 1
-            yield row
-
-    plain = ((row[name] for name in header) for row in counted_rows())
+    written = count()
+    numbered = (row for row, _ in zip(rows, written, strict=False))
+    plain = ((row[name] for name in header) for row in numbered)
     cells = chain([header], ([json.dumps(one) if isinstance(one, dict) else one for one in line] for line in plain))
     if form == "xlsx":
         write_workbook(cast("TextIO", stream).buffer, cells)
     elif form == "csv":
         stream.writelines(export_text([line]) for line in cells)
     else:
-        stream.writelines(json.dumps(row) + "\n" for row in counted_rows())
-    return written
+        stream.writelines(json.dumps(row) + "\n" for row in numbered)
+    return next(written)
 
 
 @verb()

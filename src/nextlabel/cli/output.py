@@ -127,14 +127,8 @@ def working(description: str) -> Iterator[Callable[[float], None]]:
 
     console = Console(stderr=True, highlight=False)
     begun, ended = time.monotonic(), threading.Event()
-    bar = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        TimeElapsedColumn(),
-        console=console,
-        transient=True,
-    )
+    columns = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn()
+    bar = Progress(*columns, console=console, transient=True)
     job = bar.add_task(description, total=None)
 
     def progress(fraction: float) -> None:

@@ -133,17 +133,11 @@ class TaskReader:
 
 @contextmanager
 def open_tasks(
-    path: str | os.PathLike[str],
-    *,
-    id_column: str | None = None,
-    score_column: str | None = None,
-    gold_column: str | None = None,
+    path: str | os.PathLike[str], id: str | None = None, score: str | None = None, gold: str | None = None
 ) -> Iterator[TaskReader]:
-    """The tasks in a file."""
+    """The tasks in a file, one after the other; columns are named as in ``TaskReader``."""
     with open_stream(path) as stream:
-        yield TaskReader(
-            stream, os.fspath(path), id_column=id_column, score_column=score_column, gold_column=gold_column
-        )
+        yield TaskReader(stream, os.fspath(path), id_column=id, score_column=score, gold_column=gold)
 
 
 def check_names(names: Sequence[str], where: str) -> None:

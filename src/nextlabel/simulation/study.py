@@ -32,7 +32,6 @@ import numpy as np
 
 from nextlabel.arrays import Floats
 from nextlabel.errors import InputError, one_of, refuse
-from nextlabel.kernels.choice import PolicyArrays
 from nextlabel.kernels.ranked_tasks import NO_RANKED_TASKS
 from nextlabel.kernels.rollout import (
     NO_GAP,
@@ -49,7 +48,7 @@ from nextlabel.model.problem import Problem, in_units
 from nextlabel.model.tables import problem_table
 from nextlabel.model.tasks import whole
 from nextlabel.notebook import interval_picture, table_html
-from nextlabel.policies.base import Policy, ScoreTables, Setting
+from nextlabel.policies.base import Policy, Setting
 from nextlabel.policies.gap import gap_tables
 from nextlabel.policies.lagrangian import Resolve, Solved
 from nextlabel.policies.registry import make_policy
@@ -263,7 +262,10 @@ def resolve_chunk(
     for rep in range(count):
         mine, occupied, over, ell, left = copy.copy(solved), policy.fresh(setting), False, 0, horizon
         while not over and ell < U and left > 0.0:
-            tables = _late_tables(setting, policy, policy.update(setting, mine, occupied, U - ell, left), ell)
+            tables = join_scores(setting, policy, policy.update(setting, mine, occupied, U - ell, left))
+            planned = np.zeros((U, tables.planned.shape[1]))
+            planned[ell:] = tables.planned  # the plan starts at this arrival
+            tables = tables._replace(planned=planned)
             if ell == 0:
                 run = new_run(arrays, tables, own)
                 start_run(arrays, own, arrays.root, run, seed, first + rep)
@@ -274,14 +276,6 @@ def resolve_chunk(
             advance(arrays, tables, gap, own, run, seed, first + rep, U + 1)
         write_outcome(arrays, own, np.zeros(0), run, out[rep, 0])
     return (out,)
-
-
-def _late_tables(setting: Setting, policy: Resolve, scores: list[ScoreTables], ell: int) -> PolicyArrays:
-    """Tables whose plan starts at arrival ``ell``."""
-    tables = join_scores(setting, policy, scores)
-    planned = np.zeros((setting.problem.budget, tables.planned.shape[1]))
-    planned[ell:] = tables.planned
-    return tables._replace(planned=planned)
 
 
 def _occupied(setting: Setting, run: CampaignRun) -> list[Floats]:
@@ -343,16 +337,17 @@ def policy_table(study: Study, title: str = "", caption: str = "") -> Table:
 def study_html(study: Study) -> str:
     """The study as notebooks show it, with a picture of each policy's interval below the bound."""
     table = policy_table(study)
-    ends = [(one.per_task.mean, one.per_task.half_width) for one in study.results]
-    widths = [0.0 if math.isnan(width) else width for _, width in ends]
-    lows = [mean - width for (mean, _), width in zip(ends, widths, strict=True)]
-    least, most = min(lows), max(study.bound.per_task, *(mean + w for (mean, _), w in zip(ends, widths, strict=True)))
-    pictures = [
-        interval_picture(mean, mean - width, mean + width, least, most)
-        for (mean, _), width in zip(ends, widths, strict=True)
-    ]
-    rows = [[*row, picture] for row, picture in zip(table.rows, pictures, strict=True)]
+    means, widths = _intervals(study)
+    lows, highs = means - widths, means + widths
+    least, most = float(lows.min()), max(study.bound.per_task, float(highs.max()))
+    ends = zip(means.tolist(), lows.tolist(), highs.tolist(), strict=True)
+    rows = [[*row, interval_picture(*end, least, most)] for row, end in zip(table.rows, ends, strict=True)]
     return table_html(_title(study), [*table.header, f"{least:.4f} to {most:.4f}"], rows, _notes(study))
+
+
+def _intervals(study: Study) -> Floats:
+    """(2, policies) means, and half-widths, 0 where there is one replication."""
+    return np.nan_to_num([(one.per_task.mean, one.per_task.half_width) for one in study.results]).T
 
 
 def _title(study: Study) -> str:
@@ -442,8 +437,7 @@ def _table(study: Study) -> list[Row]:
 def draw(study: Study) -> Figure:
     """Means with their 95% intervals, one line for each policy, and the bound."""
     names = [result.name for result in study.results]
-    means = [result.per_task.mean for result in study.results]
-    widths = [0.0 if math.isnan(r.per_task.half_width) else r.per_task.half_width for r in study.results]
+    means, widths = _intervals(study)
     places = list(range(len(names)))
     with drawing(figsize=(7.0, 1.4 + 0.34 * len(names))) as (figure, axes):
         axes.errorbar(means, places, xerr=widths, fmt="o", capsize=3, color=BLUE, label="mean, 95% interval")

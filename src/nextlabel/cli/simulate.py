@@ -70,33 +70,14 @@ def simulate(
     for name in names:
         if names.count(name) > 1:
             raise InputError(f"policy {name!r} is given twice.", "Give each policy once.")
-    with working("Bounding") as progress:
-        from nextlabel.policies.registry import make_policy
-        from nextlabel.simulation.crowd import turned_bound
-        from nextlabel.simulation.study import default_replications, difference_rows, policy_rows, study_report
+    with working("Simulating") as progress:
+        from nextlabel.simulation.study import difference_rows, policy_rows, study_report
         from nextlabel.simulation.study import simulate as run_study
-        from nextlabel.solve.bound import upper_bound
 
-        policies = [make_policy(name) for name in names]
-        count = default_replications(problem) if replications is None else replications
-        if problem.workers:
-            bound = turned_bound(problem, turn_away, channels == "learnt")
-        else:
-            bound = upper_bound(problem, prices, progress=progress)
-    with working(f"Simulating {counted(count, 'replication')}") as progress:
         study = run_study(
-            problem,
-            policies,
-            replications=count,
-            seed=seed,
-            engine=where,
-            pending=pending,
-            bound=bound,
-            most_labels=most_labels,
-            turn_away=turn_away,
-            channels=channels,
-            progress=progress,
-        )
+            problem, names, replications=replications, seed=seed, engine=where, pending=pending, prices=prices,
+            most_labels=most_labels, turn_away=turn_away, channels=channels, progress=progress,
+        )  # fmt: skip
     told = {"turn_away": turn_away, "channels": channels or "known", "assumes": study.bound.assumes}
     run = {"prices": prices, "seconds": perf_counter() - begin, **(told if problem.workers else {})}
     fields = {

@@ -31,7 +31,7 @@ from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -358,8 +358,7 @@ def labels_by_activelab(
         yield budget, given, 0
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Schedule:
+class Schedule(NamedTuple):
     """Arrivals of a record by their times: rows of the record, the batch of each row, and each batch's budget."""
 
     arrivals: Ints

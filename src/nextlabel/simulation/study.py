@@ -74,6 +74,7 @@ if TYPE_CHECKING:
 
 
 PENDING = ("wait", "discard")
+#: Campaigns of each policy; fewer where workers differ, which take seconds each and say more.
 REPLICATIONS, CROWD_REPLICATIONS = 1000, 20
 
 
@@ -159,11 +160,6 @@ class Study:
         raise InputError(f"policy {name!r} is not in this study.", f"It has {', '.join(r.name for r in self.results)}.")
 
 
-def default_replications(problem: Problem) -> int:
-    """Campaigns of each policy: fewer where workers differ, which take seconds each and say more."""
-    return CROWD_REPLICATIONS if problem.workers else REPLICATIONS
-
-
 def simulate(
     problem: Problem,
     policies: Sequence[Policy | str],
@@ -187,12 +183,14 @@ def simulate(
     """
     unknown = pending not in PENDING
     refuse((unknown, f"pending {pending!r} is not known.", "Use wait, or discard to stop at the last arrival."))
-    given = default_replications(problem) if replications is None else replications
+    usual = CROWD_REPLICATIONS if problem.workers else REPLICATIONS
+    given = usual if replications is None else replications
     count = whole("replications", given, 1, "Give at least one replication, e.g. --replications 1000.")
     whole("seed", seed, 0, "Give a whole number from 0, e.g. --seed 0.")
     whole("budget", problem.budget, 1, "Give at least one label to simulate, e.g. --budget 1200.")
     chosen = [make_policy(p) for p in policies]
     engine = engine or Engine()
+    solving, playing = (part(progress, 0, 2), part(progress, 1, 2)) if bound is None else (None, progress)
     if problem.workers:
         from nextlabel.simulation.crowd import play_crowds, turned_bound
 
@@ -204,15 +202,15 @@ def simulate(
         ))  # fmt: skip
         learnt = channels == "learnt"
         bound = bound or turned_bound(problem, turn_away, learnt)
-        played = play_crowds(problem, chosen, count, seed, engine, bound, turn_away, learnt, progress)
+        played = play_crowds(problem, chosen, count, seed, engine, bound, turn_away, learnt, playing)
     else:
         refuse((
             turn_away or channels is not None,
             "turning away and channels are for problems with workers who differ, and this one has none.",
             "Add workers to the problem, or leave them out.",
         ))  # fmt: skip
-        bound = bound or upper_bound(problem, prices)
-        played = _play(problem, chosen, count, seed, engine, pending, bound, most_labels, progress)
+        bound = bound or upper_bound(problem, prices, progress=solving)
+        played = _play(problem, chosen, count, seed, engine, pending, bound, most_labels, playing)
     results = tuple(PolicyResult.of(problem.tasks, bound, *one) for one in played)
     if progress is not None:
         progress(1.0)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from labelled_crowds import of_padded, padded
-from nextlabel.backtesting.pilot import hold_out, learnt_threshold
+from nextlabel.backtesting.pilot import choose_threshold, hold_out
 from nextlabel.errors import FileFormatError, InputError
 from nextlabel.kernels.events import FILE, ORDER, RANDOM, REVERSED, RecordedLabels, draw_recorded, stream_key, uniform
 from nextlabel.model.beta import Beta
@@ -261,7 +261,7 @@ def test_a_pilot_learns_from_its_fifty_tasks_only(data: Path) -> None:
     held = np.setdiff1d(np.arange(len(recorded.gold)), one.rest)
     assert len(held) == 50 and len(one.rest) == 750
     alone = learn_prior(of_padded(recorded.said[held]), "moments")
-    assert one.prior == alone.prior and one.best_cut == learnt_threshold(recorded.subset(held))
+    assert one.prior == alone.prior and one.best_cut == choose_threshold(recorded.subset(held)).best
     assert (hold_out(recorded, 50, None, None, "moments", 0).rest == one.rest).all()
     assert (hold_out(recorded, 50, None, None, "moments", 1).rest != one.rest).any()
 
@@ -281,9 +281,9 @@ def test_moments_find_the_prior_that_made_the_labels() -> None:
 def test_the_threshold_is_the_best_cut_nearest_to_a_half() -> None:
     labels = np.array([[1, 1, 1, 0, 0], [1, 1, 1, 1, 0], [0, 0, 0, 0, 1], [1, 1, 1, 0, 0]])
     recorded = padded(tuple("abcd"), labels, np.array([0, 1, 0, 0]))
-    assert learnt_threshold(recorded) == pytest.approx(0.7)
+    assert choose_threshold(recorded).best == pytest.approx(0.7)
     easy = padded(tuple("ab"), labels[1:3], np.array([1, 0]))
-    assert learnt_threshold(easy) == 0.5
+    assert choose_threshold(easy).best == 0.5
 
 
 @pytest.mark.parametrize("size", [1, 30])

@@ -48,7 +48,7 @@ from nextlabel.backtesting.readout import (
 from nextlabel.backtesting.result import Backtest, Curve, Key, PolicyAccuracy, Saving, resampled, saving
 from nextlabel.errors import one_of, refuse
 from nextlabel.files.features import Features, read_features
-from nextlabel.files.labels import Gold, as_label_table, read_gold
+from nextlabel.files.labels import as_gold, as_label_table
 from nextlabel.model.estimate import Estimate
 from nextlabel.model.lattice import triangle_counts
 from nextlabel.model.prior import Prior
@@ -551,8 +551,7 @@ def _recorded(labels: Any, gold: Any) -> CrowdRecord:
         recorded = labels
     else:
         table = as_label_table(labels)
-        truth = gold if gold is None or isinstance(gold, Gold) else read_gold(gold, table)
-        recorded = to_recorded(table, truth, any_answers=True)
+        recorded = to_recorded(table, as_gold(gold, table), any_answers=True)
     refuse((
         len(np.unique(recorded.labels.answer)) < 2,
         "every label is the same answer, so that there is nothing to tell apart.",

@@ -75,11 +75,6 @@ def choose_threshold(recorded: CrowdRecord) -> ThresholdChoice:
     return ThresholdChoice(threshold, cut, float(at_half.sum()), float(at_best.sum()), len(share), p)
 
 
-def learnt_threshold(recorded: CrowdRecord) -> float:
-    """The cut of the vote share that agrees best with gold, whether that is luck or not."""
-    return choose_threshold(recorded).best
-
-
 def cuts(share: Floats) -> Floats:
     """One half and a cut between any two neighbouring shares."""
     inside = np.unique(np.concatenate([share, [0.0, 1.0]]))

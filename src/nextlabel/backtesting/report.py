@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nextlabel.backtesting.pilot import credit, learnt_threshold
+from nextlabel.backtesting.pilot import choose_threshold, credit
 from nextlabel.backtesting.readout import FITS, LEARNING, everything, right_by, scores_of
 from nextlabel.backtesting.result import Backtest, PolicyAccuracy, Saving
 from nextlabel.model.tables import prior_table
@@ -211,7 +211,7 @@ def _better_cut(found: Backtest) -> tuple[float, float, float]:
     if found.truth != "gold":
         return found.setting.threshold, 1.0, 1.0
     known = pool.subset(np.flatnonzero(pool.gold >= 0))
-    cut = learnt_threshold(known)
+    cut = choose_threshold(known).best
     used = scores_of("posterior", replace(found.setting, recorded=known), *everything(known))
     better = float(credit(known.shares(), known.gold, cut).mean())
     return cut, better, float(right_by(used, known.gold, found.ties).mean())
@@ -581,7 +581,5 @@ def draw_savings(axes: Any, found: Backtest) -> None:
 
 def _savings(found: Backtest) -> str:
     """The first read-out that has savings against an overlap that is shown; nothing if none has."""
-    shown = {
-        one.readout for one in found.savings if one.overlap in SHOWN and one.overlap_readout in (USUAL, one.readout)
-    }
-    return next((readout for readout in found.readouts if readout in shown), "")
+    some = ((name, one) for name in found.readouts for mine in rivals(found, name).values() for one in mine)
+    return next((name for name, one in some if one.overlap in SHOWN), "")

@@ -71,8 +71,8 @@ def simulate(
         if names.count(name) > 1:
             raise InputError(f"policy {name!r} is given twice.", "Give each policy once.")
     with working("Simulating") as progress:
-        from nextlabel.simulation.study import difference_rows, policy_rows, study_report
         from nextlabel.simulation.study import simulate as run_study
+        from nextlabel.simulation.study import study_report
 
         study = run_study(
             problem, names, replications=replications, seed=seed, engine=where, pending=pending, prices=prices,
@@ -80,11 +80,6 @@ def simulate(
         )  # fmt: skip
     told = {"turn_away": turn_away, "channels": channels or "known", "assumes": study.bound.assumes}
     run = {"prices": prices, "seconds": perf_counter() - begin, **(told if problem.workers else {})}
-    fields = {
-        "bound_per_task": study.bound.per_task, "policies": policy_rows(study), "differences": difference_rows(study),
-        "replications": study.replications, "seed": study.seed, "pending": study.pending, **run,
-        "problem": problem_fields(problem), "read": read,
-    }  # fmt: skip
     about = {"command": command_line(context), "started": started, **run, "engine": engine.engine, "jobs": engine.jobs}
     title = f"Simulation of {counted(study.replications, 'replication')}: {describe(problem, study.pending)}"
     if problem.workers:
@@ -99,4 +94,6 @@ def simulate(
         most = max(result.most_labels for result in capped)
         named = ", ".join(result.name for result in capped)
         say(f"warning: {named} gave {most} labels to one task, the most allowed here; raise --most-labels.")
-    return study_report(study, title, fields, {**about, "most_labels": most_labels})
+    return study_report(
+        study, title, {**run, "problem": problem_fields(problem), "read": read}, {**about, "most_labels": most_labels}
+    )

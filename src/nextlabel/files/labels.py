@@ -10,8 +10,6 @@ Rules, in this order; ``LabelSummary`` counts what each of them met.
 
 Tied votes are kept as they are. Cost: 1.5 to 3 s per million rows of CSV, on the standard library and NumPy alone.
 
-Labels that were recorded, one row per label, and what was met while they were read.
-
 ========= ============ ======== ==================================================================
 symbol    code         shape    meaning
 ========= ============ ======== ==================================================================

@@ -87,10 +87,8 @@ class Recorded:
         for row, (task, worker) in enumerate(zip(labels.task.tolist(), labels.worker.tolist(), strict=True)):
             left[worker][task] = row
         bought, many, version, due = list[int](), np.zeros(labels.tasks), 0, 0
-        visits = np.array(
-            [len(one) for one in left.values()], dtype=np.int64
-        )  # of two labels of one item the last is there
-        visits = visits if self.supply is None else np.minimum(visits, self.supply)
+        # of two labels of one item the last is there
+        visits = np.minimum([len(one) for one in left.values()], ENDLESS if self.supply is None else self.supply)
         for worker in rng.permutation(np.repeat(np.arange(labels.workers), visits)).tolist():
             n, there = len(bought), np.array(sorted(left[worker]), dtype=np.int64)
             if n >= budget:
@@ -268,23 +266,23 @@ def _known_or_learnt(data: Recorded) -> Recorded:
     return replace(data, truth=data.read(data.labels, "learnt"), judged=said)
 
 
-def drawn_pairs(score: Floats, right: Floats, rng: np.random.Generator) -> Recorded:
+def drawn_pairs(score: Floats, right: Floats, rng: np.random.Generator, supply: Ints | None = None) -> Recorded:
     """What workers say of every pair of items with these scores; they say what they see as often as ``right``."""
     pairs = np.stack(np.triu_indices(len(score), 1), axis=1)
     worker, task = (one.ravel() for one in np.indices((len(right), len(pairs))))
     ahead = rng.random(len(task)) < expit(score[pairs[task, 0]] - score[pairs[task, 1]])
     answer = (ahead != (rng.random(len(task)) < right[worker])).astype(np.int64)
-    return Recorded(Pair(), CrowdLabels(task, worker, answer, len(pairs), len(right), 3), score, pairs)
+    return Recorded(Pair(), CrowdLabels(task, worker, answer, len(pairs), len(right), 3), score, pairs, supply)
 
 
-def drawn_labels(share: Floats, channels: Floats, labels: int, rng: np.random.Generator) -> Recorded:
+def drawn_labels(share: Floats, channels: Floats, labels: int, rng: np.random.Generator, supply: Ints) -> Recorded:
     """What workers with ``channels`` (W, 2, 2) say of items, each label of which is true as often as ``share`` (K,)."""
     form = Form((Question("", "multi", tuple(f"label {k + 1}" for k in range(labels))),))
     bits, (worker, task) = 2 ** np.arange(labels), (one.ravel() for one in np.indices((len(channels), len(share))))
     truth = (rng.random((len(share), labels)) < share[:, None]).astype(np.int64)
     said = rng.random((len(task), labels)) < channels[worker[:, None], truth[task], 1]
     answers = CrowdLabels(task, worker, said @ bits, len(share), len(channels), 2)
-    return Recorded(form, answers, (truth @ bits).astype(np.float64))
+    return Recorded(form, answers, (truth @ bits).astype(np.float64), supply=supply)
 
 
 def _each(supplies: Sequence[int | None], counts: Sequence[int]) -> Ints:
@@ -326,7 +324,7 @@ class Drawn:
 
         def draw(seed: int) -> Recorded:
             rng = np.random.default_rng([seed, 11])
-            return replace(drawn_pairs(rng.normal(0.0, spread), right, rng), supply=supply)
+            return drawn_pairs(rng.normal(0.0, spread), right, rng, supply)
 
         return cls(draw, whole("budget", table["budget"], 1, hint), f"Pairs of {counted(len(spread), 'item')}")
 
@@ -346,6 +344,6 @@ class Drawn:
         known = np.array(channels, dtype=np.float64)
 
         def draw(seed: int) -> Recorded:
-            return replace(drawn_labels(share, known, many, np.random.default_rng([seed, 11])), supply=supply)
+            return drawn_labels(share, known, many, np.random.default_rng([seed, 11]), supply)
 
         return cls(draw, problem.budget, f"{counted(many, 'label')} of each of {counted(len(share), 'item')}")

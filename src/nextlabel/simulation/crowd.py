@@ -117,12 +117,8 @@ class CrowdSetting:
     def channels(self, seed: int, replication: int) -> Floats:
         """(W, C, C) the true channels: known ones as they are, others drawn from their prior."""
         chance = np.random.default_rng([seed, replication, CHANNEL_STREAM])
-        rows = []
-        for worker in self.problem.workers:
-            for _ in range(worker.count):
-                drawn = worker.channel if worker.prior is None else [chance.dirichlet(row) for row in worker.prior]
-                rows.append(np.array(drawn))
-        return np.array(rows)
+        people = [worker for worker in self.problem.workers for _ in range(worker.count)]
+        return np.array([w.channel if w.prior is None else [*map(chance.dirichlet, w.prior)] for w in people])
 
     def order(self, seed: int, replication: int) -> Ints:
         """Who comes, arrival by arrival."""

@@ -396,8 +396,8 @@ def _excludes_zero(mean: float, half_width: float) -> bool:
     return abs(mean) > half_width  # False where the half-width is not a number
 
 
-def study_report(study: Study, title: str, fields: Mapping[str, Any], about: Mapping[str, Any]) -> Report:
-    """The study as the command tells it; ``fields`` is its JSON, ``about`` what the manifest says of the run."""
+def study_report(study: Study, title: str, more: Mapping[str, Any], about: Mapping[str, Any]) -> Report:
+    """The study as the command tells it; its JSON has ``more``, and the manifest what is ``about`` the run."""
     spent = sum(result.seconds for result in study.results)
     caption = f"Bound {study.bound.per_task:.6f} per task; ± is the half-width of a 95% interval. {spent:.2f} s."
     if any(result.variance_ratio is not None for result in study.results):
@@ -420,6 +420,10 @@ def study_report(study: Study, title: str, fields: Mapping[str, Any], about: Map
         }  # fmt: skip
         return {TABLE: _table(study), FIGURE: draw(study), MANIFEST: manifest(seed=study.seed, **told)}
 
+    fields = {
+        "bound_per_task": study.bound.per_task, "policies": policy_rows(study), "differences": differences,
+        "replications": study.replications, "seed": study.seed, "pending": study.pending, **more,
+    }  # fmt: skip
     return Report(title, tables, [verdict(study)], fields=fields, files=files)
 
 

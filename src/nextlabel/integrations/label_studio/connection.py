@@ -3,8 +3,6 @@
 The store remembers the campaign of each project by the server's address and the project's number. Connecting
 again changes nothing but what has changed.
 
-Label Studio tells of annotations here; the reply comes when the annotator's next task is in their tab.
-
 Label Studio sends what it tells before it answers the annotator's browser, which then asks for the next task. It waits
 a second by default (``WEBHOOK_TIMEOUT``), and what it cannot deliver is lost: the bridge reads it soon.
 """

@@ -27,7 +27,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -204,37 +204,18 @@ def choose_budgets(
 MOST_FOLLOWED, MOST_CELLS = 20, 10_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """What is played, in the order asked for, and the read-outs."""
+class Rules(NamedTuple):
+    """What is played: policies that learn workers, those that count votes, all names as asked for, and the read-outs.
 
-    policies: tuple[Policy, ...]
+    ``use_prior``: a policy or a read-out looks at the prior; ``know_workers``: something is learnt about workers.
+    """
+
+    crowd: Sequence[Policy]
+    counting: Sequence[Policy]
+    names: tuple[str, ...]
     readouts: tuple[str, ...]
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """What the policies are called."""
-        return tuple(policy.name for policy in self.policies)
-
-    @property
-    def crowd(self) -> list[Policy]:
-        """Policies that learn workers."""
-        return [policy for policy in self.policies if isinstance(policy, WorkerPolicy)]
-
-    @property
-    def counting(self) -> list[Policy]:
-        """Policies that count votes."""
-        return [policy for policy in self.policies if not isinstance(policy, WorkerPolicy)]
-
-    @property
-    def use_prior(self) -> bool:
-        """Whether a policy or a read-out looks at the prior."""
-        return "posterior" in self.readouts or any(policy.uses_prior for policy in self.counting)
-
-    @property
-    def know_workers(self) -> bool:
-        """Whether anything is learnt about workers."""
-        return bool(self.crowd) or not set(LEARNING).isdisjoint(self.readouts)
+    use_prior: bool
+    know_workers: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -262,15 +243,6 @@ class Play:
     replications: int
     engine: Engine | None = None
     features: Features | None = None
-
-    @property
-    def counted(self) -> ReplaySetup:
-        """The setting as rules that count votes see it; where there are more than two answers they look at none."""
-        pool = self.setting.recorded
-        if pool.labels.answers == 2:
-            return self.setting
-        labels = pool.labels._replace(answer=np.minimum(pool.labels.answer, 1), answers=2)
-        return replace(self.setting, recorded=replace(pool, labels=labels, gold=np.minimum(pool.gold, 1)))
 
     @property
     def judged(self) -> Ints:
@@ -302,7 +274,10 @@ class Play:
 
         Posterior and majority are read off the counts of two answers; all else is read out of the labels collected.
         """
-        setting, pool, depth = self.counted, self.setting.recorded, self.setting.depth
+        setting, pool, depth = self.setting, self.setting.recorded, self.setting.depth
+        if pool.labels.answers > 2:  # they look at no answer
+            labels = pool.labels._replace(answer=np.minimum(pool.labels.answer, 1), answers=2)
+            setting = replace(setting, recorded=replace(pool, labels=labels, gold=np.minimum(pool.gold, 1)))
         counted = [name for name in COUNTING if pool.labels.answers == 2 and name in self.rules.readouts]
         collected = set(self.rules.readouts).difference(counted)
         above = setting.prior.above(setting.threshold, *triangle_counts(depth))
@@ -565,12 +540,13 @@ def _rules(policies: Sequence[Policy | str] | None, how: BacktestOptions, record
     many, timed = recorded.labels.answers, how.replay != "task-first"
     chosen = tuple(make_policy(policy) for policy in policies or how.default_policies(recorded.named, many))
     each_once("policy", [policy.name for policy in chosen])
-    rules = Rules(chosen, ())
-    crowd, counting = [policy.name for policy in rules.crowd], [policy.name for policy in rules.counting]
+    learn = [policy for policy in chosen if isinstance(policy, WorkerPolicy)]
+    count = [policy for policy in chosen if not isinstance(policy, WorkerPolicy)]
+    crowd, counting = [policy.name for policy in learn], [policy.name for policy in count]
     readouts = tuple(how.readouts or how.default_readouts(bool(crowd), recorded.named, many))
     if "dawid-skene" in readouts:
         needs_crowdkit()
-    again = [policy.name for policy in rules.counting if policy.solves_again]
+    again = [policy.name for policy in count if policy.solves_again]
     who = [*crowd, *(f"the read-out {name}" for name in (*LEARNING, "dawid-skene") if name in readouts)]
     learners = crowd or ["the read-out workers"] * ("workers" in readouts)
     two = [name for name in counting if name not in BLIND]
@@ -612,7 +588,9 @@ def _rules(policies: Sequence[Policy | str] | None, how: BacktestOptions, record
             "Use the read-outs workers and majority.",
         ),
     )
-    return replace(rules, readouts=readouts)
+    use_prior = "posterior" in readouts or any(policy.uses_prior for policy in count)
+    know_workers = bool(crowd) or not set(LEARNING).isdisjoint(readouts)
+    return Rules(learn, count, tuple(policy.name for policy in chosen), readouts, use_prior, know_workers)
 
 
 def _check_features(features: Features | None, rules: Rules, how: BacktestOptions, recorded: CrowdRecord) -> None:

@@ -67,7 +67,11 @@ def run(arguments: list[str]) -> int:
     """Run one command; return its exit code."""
     with interrupts() as pressed:
         try:
-            _refuse_passwords(arguments)
+            for argument in filter(has_password, arguments):  # others can read it in the list of processes
+                raise InputError(
+                    f"{without_passwords(argument)} has a password, which others can read in the list of processes.",
+                    "Put the address into NEXTLABEL_DB, or the password into ~/.pgpass.",
+                )
             if (moved := new_name(arguments)) is not None:
                 return _complain(moved, 2)
             code = app(arguments, prog_name="nextlabel", standalone_mode=False, obj=arguments)
@@ -91,16 +95,6 @@ def run(arguments: list[str]) -> int:
             if not pressed:
                 raise
             return _complain(INTERRUPTED, 130)
-
-
-def _refuse_passwords(arguments: list[str]) -> None:
-    """Refuse a password on the command line: every user of the machine can read it in the list of processes."""
-    for argument in arguments:
-        if has_password(argument):
-            raise InputError(
-                f"{without_passwords(argument)} has a password, which others can read in the list of processes.",
-                "Put the address into NEXTLABEL_DB, or the password into ~/.pgpass.",
-            )
 
 
 def _usage_sentence(error: typer.TyperException, arguments: list[str]) -> str:

@@ -78,6 +78,8 @@ WORKBOOK = 1 << 28
 #: Bytes to which a Parquet file may unpack, at least and for each byte of it; its rows, the values of one of them, and
 #: the bytes that are unpacked at once.
 UNPACKED, UNPACKED_RATIO, ROWS, VALUES_PER_ROW, SLICE = 1 << 30, 100, 500_000_000, 100_000, 1 << 26
+#: Arrow's types of texts.
+TEXTS = ("string", "large_string", "binary", "large_binary")
 _EXCEL = re.compile(r'^"?sep=([,;\t|])"?\r?\n', re.IGNORECASE)
 _HINT = "Give every row as many cells as the header, in quotation marks where a cell holds the delimiter."
 _SPACE = re.compile(r"[ \t\r\n]*")
@@ -478,7 +480,7 @@ class ParquetTable(FrameTable):
         with needs(f"{name} is a Parquet file, which", "pyarrow", "'nextlabel[data]'"):
             from pyarrow import ArrowException, parquet
         try:
-            names = [one.name for one in parquet.read_schema(stream) if _is_text(one.type)]
+            names = [one.name for one in parquet.read_schema(stream) if str(one.type) in TEXTS]
             stream.seek(0)
             self._file = parquet.ParquetFile(stream, read_dictionary=names)  # a text that is repeated is held once
         except (ArrowException, OSError) as error:
@@ -518,10 +520,6 @@ class ParquetTable(FrameTable):
             f"more than {VALUES_PER_ROW:,} values.",
             "Give the columns that are needed, or write them as CSV.",
         )
-
-
-def _is_text(kind: Any) -> bool:
-    return str(kind) in ("string", "large_string", "binary", "large_binary")
 
 
 def _unpacked_size(column: Any) -> int:

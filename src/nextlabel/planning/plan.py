@@ -262,7 +262,9 @@ def plan(
         bounds = CrowdBounds.solve(problem, most, first)
     else:
         bounds = plan_bounds(with_ample_budget(problem) if most is None else problem.with_budget(most), first)
-    needed_by_any = _least_for(problem, bounds, target)
+    if target is not None and problem.workers and problem.is_accuracy:
+        check_target(problem, target, float(bounds.value(np.zeros(1))[0]))
+    needed_by_any = None if target is None else bounds.budget_for(target)
     if isinstance(bounds, CrowdBounds):
         curve, price = bounds.simulated(turn_away, count, seed, engine, second), bounds.prices
     else:
@@ -332,15 +334,6 @@ def check_target(problem: Problem, target: float, root: float | None = None) -> 
         if problem.is_accuracy
         else "Give a value per task between the two.",
     ))  # fmt: skip
-
-
-def _least_for(problem: Problem, bounds: PlanBounds | CrowdBounds, target: float | None) -> int | None:
-    """The labels that any policy needs for the target, at least."""
-    if target is None:
-        return None
-    if problem.workers and problem.is_accuracy:
-        check_target(problem, target, float(bounds.value(np.zeros(1))[0]))
-    return bounds.budget_for(target)
 
 
 def _check(

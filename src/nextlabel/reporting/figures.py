@@ -67,19 +67,14 @@ def _densities(axes: Axes, learnt: Sequence[LearntPrior]) -> None:
     theta = (np.arange(GRID) + 0.5) / GRID
     top = 0.0
     for one in learnt:
-        density = _density(one, theta)
+        mixture = as_mixture(one.prior)
+        kinds = zip(mixture.weights, mixture.alpha, strict=True)
+        parts = [v * np.exp(xlogy(a - 1, theta) + xlog1py(b - 1, -theta) - log_beta(a, b)) for v, (b, a) in kinds]
+        density = np.sum(parts, axis=0)
         axes.plot(theta, density, **{**_look(one), "marker": ""})
         top = max(top, float(np.quantile(density, SHOWN)))
     what = "θ, the chance that a worker answers 1"
     axes.set(xlim=(0, 1), ylim=(0, 1.1 * top), xlabel=what, ylabel="density", title="Learnt priors")
-
-
-def _density(one: LearntPrior, theta: Floats) -> Floats:
-    mixture = as_mixture(one.prior)
-    total = np.zeros_like(theta)
-    for v, (beta, alpha) in zip(mixture.weights, mixture.alpha, strict=True):
-        total += v * np.exp(xlogy(alpha - 1, theta) + xlog1py(beta - 1, -theta) - log_beta(alpha, beta))
-    return total
 
 
 def _look(one: LearntPrior) -> dict[str, Any]:

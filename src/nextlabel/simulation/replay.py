@@ -296,8 +296,9 @@ def budget_sweeps(
     setup: ReplaySetup, policy: Policy, budgets: Sequence[int], tasks: int | None = None
 ) -> list[Rollout]:
     """Neighbouring budgets with the same tables are one rollout."""
-    out: list[Rollout] = []
-    kinds, K = setup.kinds, len(setup.recorded.gold) if tasks is None else tasks
+    out, recorded = list[Rollout](), setup.recorded
+    kinds, K = setup.kinds, len(recorded.gold) if tasks is None else tasks
+    start = np.zeros(int(recorded.counts.max()) + 1, dtype=np.int64)  # where a task with so many labels starts
     for budget in budgets:
         setting = setup.lattices(budget, tasks)
         together: tuple[int, ...] = (int(budget),)
@@ -305,19 +306,12 @@ def budget_sweeps(
         arrays = make_problem_arrays(setting, True, np.minimum(kinds, setting.depth))
         if out and same_choices(out[-1].policy, tables):
             together = out.pop().budgets + together
-        recorded = _from_record(setup, kinds, [view.nodes for view in setting.views])
+        begin = np.cumsum([0, *(view.nodes for view in setting.views[:-1])])
+        start[recorded.counts] = begin[np.searchsorted(kinds, np.minimum(recorded.counts, kinds[-1]))]
+        labels = RecordedLabels(recorded.said, recorded.counts, start.copy(), ORDERS[setup.order])
         arrays = arrays._replace(root=np.zeros(K, dtype=np.int64))
-        out.append(Rollout(arrays, tables, together, recorded=recorded))
+        out.append(Rollout(arrays, tables, together, recorded=labels))
     return out
-
-
-def _from_record(setup: ReplaySetup, kinds: Ints, sizes: Sequence[int]) -> RecordedLabels:
-    """The labels, and where a task with so many of them starts; ``kinds`` are the numbers that count."""
-    recorded = setup.recorded
-    start = np.zeros(int(recorded.counts.max()) + 1, dtype=np.int64)
-    begin = np.cumsum([0, *sizes[:-1]])
-    start[recorded.counts] = begin[np.searchsorted(kinds, np.minimum(recorded.counts, kinds[-1]))]
-    return RecordedLabels(recorded.said, recorded.counts, start, ORDERS[setup.order])
 
 
 def replay_chunk(

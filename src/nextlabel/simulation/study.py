@@ -35,7 +35,6 @@ from nextlabel.errors import InputError, one_of, refuse
 from nextlabel.kernels.ranked_tasks import NO_RANKED_TASKS
 from nextlabel.kernels.rollout import (
     NO_GAP,
-    CampaignRun,
     GapTables,
     ProblemArrays,
     advance,
@@ -257,6 +256,7 @@ def resolve_chunk(
     """Replications of a policy that solves again: some arrivals, a look at the states, new tables."""
     out, own = np.zeros((count, 1, 5)), NO_RANKED_TASKS
     every, U, horizon = policy.interval(setting), arrays.budget, arrays.timing.horizon
+    ends = np.cumsum([view.nodes for view in setting.views])[:-1]  # of the classes' nodes
     for rep in range(count):
         mine, occupied, over, ell, left = copy.copy(solved), policy.fresh(setting), False, 0, horizon
         while not over and ell < U and left > 0.0:
@@ -269,18 +269,13 @@ def resolve_chunk(
                 start_run(arrays, own, arrays.root, run, seed, first + rep)
             run.given[:] = 0.0
             over = advance(arrays, tables, gap, own, run, seed, first + rep, min(ell + every, U))
-            ell, left, occupied = int(run.counters[1]), horizon - float(run.clock[0]), _occupied(setting, run)
+            ell, left = int(run.counters[1]), horizon - float(run.clock[0])
+            members = run.members.reshape((setting.flight + 1, -1)).astype(np.float64)
+            occupied = np.split(members, ends, axis=1)
         if not over:
             advance(arrays, tables, gap, own, run, seed, first + rep, U + 1)
         write_outcome(arrays, own, np.zeros(0), run, out[rep, 0])
     return (out,)
-
-
-def _occupied(setting: Setting, run: CampaignRun) -> list[Floats]:
-    """[c][w, node] number of tasks in each state."""
-    sizes = [view.nodes for view in setting.views]
-    table = run.members.reshape((setting.flight + 1, sum(sizes))).astype(np.float64)
-    return list(np.split(table, np.cumsum(sizes)[:-1], axis=1))
 
 
 TABLE, FIGURE, MANIFEST = "policies.csv", "policies.png", "manifest.json"

@@ -124,19 +124,6 @@ class BacktestOptions:
             "Add --replay worker-first (or timed), or leave --turn-away out.",
         ))  # fmt: skip
 
-    def default_policies(self, workers: bool, answers: int) -> tuple[str, ...]:
-        """The policies of a set whose workers are known or not."""
-        if not workers or any(wrong for wrong, _ in self.not_for_learners):
-            return WITHOUT_WORKERS if answers == 2 else BLIND[:1]
-        beside = BESIDE_CROWD if answers == 2 else BLIND[:1]
-        return (*CROWD, *(beside if self.replay == "task-first" else ()))
-
-    def default_readouts(self, crowd: bool, workers: bool, answers: int) -> tuple[str, ...]:
-        """The read-outs of policies that learn workers, or of those that count."""
-        if answers > 2 and not workers:
-            return ("majority",)
-        return ("workers", "majority") if crowd or answers > 2 else COUNTING
-
     @property
     def not_for_learners(self) -> tuple[tuple[bool, str], ...]:
         """What policies that learn workers are not replayed with, each with whether it is so."""
@@ -538,12 +525,17 @@ def _recorded(labels: Any, gold: Any) -> CrowdRecord:
 def _rules(policies: Sequence[Policy | str] | None, how: BacktestOptions, recorded: CrowdRecord) -> Rules:
     """Policies and read-outs, checked against what is known."""
     many, timed = recorded.labels.answers, how.replay != "task-first"
-    chosen = tuple(make_policy(policy) for policy in policies or how.default_policies(recorded.named, many))
+    counted = WITHOUT_WORKERS if many == 2 else BLIND[:1]
+    if recorded.named and not any(wrong for wrong, _ in how.not_for_learners):
+        beside = BESIDE_CROWD if many == 2 else BLIND[:1]
+        counted = (*CROWD, *(() if timed else beside))
+    chosen = [make_policy(policy) for policy in policies or counted]
     each_once("policy", [policy.name for policy in chosen])
     learn = [policy for policy in chosen if isinstance(policy, WorkerPolicy)]
     count = [policy for policy in chosen if not isinstance(policy, WorkerPolicy)]
     crowd, counting = [policy.name for policy in learn], [policy.name for policy in count]
-    readouts = tuple(how.readouts or how.default_readouts(bool(crowd), recorded.named, many))
+    read = ("workers", "majority") if crowd or many > 2 else COUNTING
+    readouts = tuple(how.readouts or (read if many == 2 or recorded.named else ("majority",)))
     if "dawid-skene" in readouts:
         needs_crowdkit()
     again = [policy.name for policy in count if policy.solves_again]

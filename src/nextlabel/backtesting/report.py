@@ -192,29 +192,21 @@ def _why(found: Backtest, ahead: Sequence[str], budget: int) -> str:
             f"the model is not this crowd: with {found.setting.prior.describe()} and threshold {threshold:g} the index "
             f"expects {index.believed:.3f} of the tasks right there, and {index.accuracy.mean:.3f} are"
         )
-    cut, better, now = _better_cut(found)
-    if better - now > BETTER_CUT:
-        reasons.append(
-            f"the threshold {threshold:g} is not this crowd's: with all labels it gets {now:.3f} right, "
-            f"a cut at {cut:.3g}, known only afterwards, {better:.3f}"
-        )
+    if found.truth == "gold":
+        known = found.setting.recorded.subset(np.flatnonzero(found.setting.recorded.gold >= 0))
+        cut = choose_threshold(known).best
+        used = scores_of("posterior", replace(found.setting, recorded=known), *everything(known))
+        better, now = credit(known.shares(), known.gold, cut).mean(), right_by(used, known.gold, found.ties).mean()
+        if better - now > BETTER_CUT:
+            reasons.append(
+                f"the threshold {threshold:g} is not this crowd's: with all labels it gets {now:.3f} right, "
+                f"a cut at {cut:.3g}, known only afterwards, {better:.3f}"
+            )
     free = [name for name in ahead if name in found.without_prior]
     if free:
         reasons.append(f"{listed(free)} {'does' if len(free) == 1 else 'do'} not look at the prior")
     fits = "the prior fits on average; the index is best on average over tasks drawn from it, not on every set of them"
     return f"What may explain it (measured here, but not tested as the cause): {'; '.join(reasons or [fits])}."
-
-
-def _better_cut(found: Backtest) -> tuple[float, float, float]:
-    """The best cut of the shares in hindsight, its accuracy with all labels, and that of the threshold in use."""
-    pool = found.setting.recorded
-    if found.truth != "gold":
-        return found.setting.threshold, 1.0, 1.0
-    known = pool.subset(np.flatnonzero(pool.gold >= 0))
-    cut = choose_threshold(known).best
-    used = scores_of("posterior", replace(found.setting, recorded=known), *everything(known))
-    better = float(credit(known.shares(), known.gold, cut).mean())
-    return cut, better, float(right_by(used, known.gold, found.ties).mean())
 
 
 def _room(found: Backtest) -> list[str]:

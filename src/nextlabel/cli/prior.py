@@ -128,14 +128,12 @@ def _lines(one: LearntPrior) -> list[tuple[str, ...]]:
         named = {f"alpha{j}": x for j, x in enumerate(alpha)}
         if len(alpha) == 2:
             named = {f"alpha{end}": alpha[1], f"beta{end}": alpha[0]}
-        weights = ", ".join(_with_error(x, errors.get(name)) for name, x in named.items())
+        weights = ", ".join(
+            f"{x:.4g} ±{errors[name]:.2g}" if name in errors else f"{x:.4g}" for name, x in named.items()
+        )
         prior = f"{'' if single else f'{v:.3f} '}{'Beta' if len(alpha) == 2 else 'Dirichlet'}({weights})"
         lines.append((one.method, prior, *numbers) if i == 1 else ("", prior, "", "", ""))
     return lines
-
-
-def _with_error(value: float, error: float | None) -> str:
-    return f"{value:.4g}" if error is None else f"{value:.4g} ±{error:.2g}"
 
 
 def _files(counts: LabelCounts, found: Comparison, about: dict[str, Any]) -> dict[str, Any]:
@@ -143,16 +141,10 @@ def _files(counts: LabelCounts, found: Comparison, about: dict[str, Any]) -> dic
     from nextlabel.reporting.artifacts import manifest, to_eight_digits
     from nextlabel.reporting.figures import prior_figure
 
-    cells = [cells_of(counts, one.prior) for one in found.learnt]
-    first = cells[0]
-    rows = [
-        {
-            "labels": int(first.labels[i]),
-            "ones": int(first.ones[i]),
-            "observed": int(first.tasks[i]),
-            **{f"expected_{one.method}": float(c.expected[i]) for one, c in zip(found.learnt, cells, strict=True)},
-        }
-        for i in range(len(first.labels))
-    ]
+    cells = {f"expected_{one.method}": cells_of(counts, one.prior) for one in found.learnt}
+    first = next(iter(cells.values()))
+    columns: dict[str, Any] = {"labels": first.labels, "ones": first.ones, "observed": first.tasks}
+    columns |= {name: one.expected for name, one in cells.items()}
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*(x.tolist() for x in columns.values()), strict=True)]
     figure = prior_figure(counts, found.learnt)
     return {"prior.png": figure, "prior.csv": to_eight_digits(rows), "manifest.json": manifest(**about)}

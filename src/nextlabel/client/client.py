@@ -292,19 +292,6 @@ def change(campaign: str, **values: Unpack[ChangeOptions]) -> Call[CampaignStatu
     return Call("PATCH", f"/campaigns/{campaign}", partial(_read, CampaignStatus), {"json": body})
 
 
-def task_batches(campaign: str, tasks: Any, score_column: str | None, key: str, size: int) -> Iterator[Call[Added]]:
-    """Add tasks in batches, each under a key that depends on ``key``, its place and its content only."""
-    rest = iter(task_tables(tasks, score_column))
-    for number in count():
-        batch = list(islice(rest, size))
-        if not batch:
-            return
-        body = _lines(batch)
-        once = f"{key}{number}-{hashlib.sha256(body).hexdigest()}"
-        options = {"content": body, "headers": {**_NDJSON, "Idempotency-Key": once}}
-        yield Call("POST", f"/campaigns/{campaign}/tasks", partial(_read, Added), options)
-
-
 def add_predictions(campaign: str, model: str, predictions: Any, *, cost: float = 0.0) -> Call[AddedPredictions]:
     """Add what a model predicts as labels of worker ``model:NAME``: tables with task and label or probabilities.
 
@@ -440,9 +427,12 @@ def add_tasks(
 
     The same tasks under the same ``key`` and in the same batches are added once, even if a program is run again.
     """
-    total = Added(0, 0, -1)
-    for call in task_batches(campaign, tasks, score_column, key, batch_size):
-        new: Added = yield call
+    total, rest, number = Added(0, 0, -1), iter(task_tables(tasks, score_column)), count()
+    while batch := list(islice(rest, batch_size)):
+        body = _lines(batch)
+        once = f"{key}{next(number)}-{hashlib.sha256(body).hexdigest()}"  # by its place and its content only
+        options = {"content": body, "headers": {**_NDJSON, "Idempotency-Key": once}}
+        new: Added = yield Call("POST", f"/campaigns/{campaign}/tasks", partial(_read, Added), options)
         total = Added(total.added + new.added, total.known + new.known, new.tasks, total.alike + new.alike)
     return total if total.tasks >= 0 else replace(total, tasks=(yield status(campaign)).tasks)
 

@@ -88,10 +88,6 @@ class MLflow(Tool):
             return said.get("mlflow.spanInputs", ""), said.get("mlflow.spanOutputs", "")
         return "", ""
 
-    def assess(self, trace: str, assessment: Mapping[str, Any]) -> None:
-        """Write an assessment of a trace."""
-        self.send("POST", f"{_TRACES}/{trace}/assessments", {"assessment": {"trace_id": trace, **assessment}})
-
     def withdraw(self, trace: str, assessment: str) -> None:
         """Delete an assessment; one that is gone already is as well."""
         with suppress(NotFoundError):
@@ -138,7 +134,7 @@ def sync(
                 withdrawn += 1
         for assessment in missing.values():
             with suppress(NotFoundError):  # the trace has been deleted
-                mlflow.assess(key, assessment)
+                mlflow.send("POST", f"{_TRACES}/{key}/assessments", {"assessment": {"trace_id": key, **assessment}})
                 written += 1
         progress(done / len(traces))
     return Synced(len(new), written, withdrawn, same)

@@ -207,33 +207,31 @@ def plan_report(
         sections={"What this rests on": [*learnt, *read_sentences(read), *assumptions(plan)]},
         warnings=warnings,
         notes=learnt,
-        fields={"warnings": warnings, **plan_fields(plan), "price": price._asdict() if price.pay else None, **fields,
-                "read": read},
+        fields={
+            "warnings": warnings,
+            "policy": plan.policy,
+            "assumes": plan.assumes or f"{plan.model.capitalize()}.",
+            "right_means": right_means(plan.problem),
+            "target": plan.target,
+            "budget_needed": plan.needed,
+            "budget_needed_low": plan.needed_low,
+            "budget_needed_high": plan.needed_high,
+            "budget_needed_by_any": plan.needed_by_any,
+            "curve": curve_rows(plan),
+            "overlap": overlap_rows(plan),
+            "workers": supply_rows(plan),
+            "budgets_above_bound": plan.above_bound,
+            "money": None if plan.money is None else asdict(plan.money),
+            "replications": plan.replications,
+            "simulated_one_in": plan.sample,
+            "seed": plan.seed,
+            "seconds": plan.seconds,
+            "price": price._asdict() if price.pay else None,
+            **fields,
+            "read": read,
+        },
         files=lambda: {"plan.csv": curve_rows(plan), "plan.png": plan_figure(plan)},
     )  # fmt: skip
-
-
-def plan_fields(plan: Plan) -> Row:
-    """The numbers of a plan."""
-    return {
-        "policy": plan.policy,
-        "assumes": plan.assumes or f"{plan.model.capitalize()}.",
-        "right_means": right_means(plan.problem),
-        "target": plan.target,
-        "budget_needed": plan.needed,
-        "budget_needed_low": plan.needed_low,
-        "budget_needed_high": plan.needed_high,
-        "budget_needed_by_any": plan.needed_by_any,
-        "curve": curve_rows(plan),
-        "overlap": overlap_rows(plan),
-        "workers": supply_rows(plan),
-        "budgets_above_bound": plan.above_bound,
-        "money": None if plan.money is None else asdict(plan.money),
-        "replications": plan.replications,
-        "simulated_one_in": plan.sample,
-        "seed": plan.seed,
-        "seconds": plan.seconds,
-    }
 
 
 def _brief(rows: Cells) -> Cells:

@@ -275,16 +275,6 @@ def drawn_pairs(score: Floats, right: Floats, rng: np.random.Generator, supply: 
     return Recorded(Pair(), CrowdLabels(task, worker, answer, len(pairs), len(right), 3), score, pairs, supply)
 
 
-def drawn_labels(share: Floats, channels: Floats, labels: int, rng: np.random.Generator, supply: Ints) -> Recorded:
-    """What workers with ``channels`` (W, 2, 2) say of items, each label of which is true as often as ``share`` (K,)."""
-    form = Form((Question("", "multi", tuple(f"label {k + 1}" for k in range(labels))),))
-    bits, (worker, task) = 2 ** np.arange(labels), (one.ravel() for one in np.indices((len(channels), len(share))))
-    truth = (rng.random((len(share), labels)) < share[:, None]).astype(np.int64)
-    said = rng.random((len(task), labels)) < channels[worker[:, None], truth[task], 1]
-    answers = CrowdLabels(task, worker, said @ bits, len(share), len(channels), 2)
-    return Recorded(form, answers, (truth @ bits).astype(np.float64), supply=supply)
-
-
 def _each(supplies: Sequence[int | None], counts: Sequence[int]) -> Ints:
     """(W,) the labels of each worker: those of a type are spread over its workers."""
     parts = [
@@ -339,11 +329,17 @@ class Drawn:
                 'Give [[workers]] with accuracy, and prior = {kind = "fact", probability = 0.2}.',
             )
         true = [one.probabilities[1] for one in facts if isinstance(one, Fact)]
-        share = np.repeat(true, [one.count for one in problem.classes])
+        share, K = np.repeat(true, [one.count for one in problem.classes]), problem.tasks
         supply = _each([one.supply for one in problem.workers], [one.count for one in problem.workers])
-        known = np.array(channels, dtype=np.float64)
+        known, bits = np.array(channels, dtype=np.float64), 2 ** np.arange(many)
+        form = Form((Question("", "multi", tuple(f"label {k + 1}" for k in range(many))),))
 
         def draw(seed: int) -> Recorded:
-            return drawn_labels(share, known, many, np.random.default_rng([seed, 11]), supply)
+            """Each label is true as often as its item's share, and workers answer by their channels."""
+            rng, (worker, task) = np.random.default_rng([seed, 11]), (x.ravel() for x in np.indices((len(known), K)))
+            truth = (rng.random((K, many)) < share[:, None]).astype(np.int64)
+            said = rng.random((len(task), many)) < known[worker[:, None], truth[task], 1]
+            answers = CrowdLabels(task, worker, said @ bits, K, len(known), 2)
+            return Recorded(form, answers, (truth @ bits).astype(np.float64), supply=supply)
 
-        return cls(draw, problem.budget, f"{counted(many, 'label')} of each of {counted(len(share), 'item')}")
+        return cls(draw, problem.budget, f"{counted(many, 'label')} of each of {counted(K, 'item')}")

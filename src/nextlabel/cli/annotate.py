@@ -97,9 +97,8 @@ def annotate(
             if buy:
                 outcome = buy_labels(campaign, called, calls, most=most, progress=progress)
             else:
-                most_at_once = batch or 1
                 outcome = predict_tasks(
-                    campaign, called, calls, cost=cost, most=most, batch=most_at_once, progress=progress
+                    campaign, called, calls, cost=cost, most=most, batch=batch or 1, progress=progress
                 )
     if outcome.taught is not None:
         return Said(asdict(outcome), f"{outcome.model}: taught by {counted(outcome.taught, 'label')}. {outcome.ended}")

@@ -15,6 +15,8 @@ from typing import IO, TYPE_CHECKING, Any, Literal, TextIO, cast
 import typer
 
 from nextlabel.campaign.declaration import declared, kind, names, offer
+from nextlabel.campaign.records import ImportRow
+from nextlabel.campaign.states import STANDINGS, Standing
 from nextlabel.cli.database import ID, fields_of, links_at, names_of, service_at, state_of
 from nextlabel.cli.options import (
     DB,
@@ -43,7 +45,6 @@ from nextlabel.reporting.report import Report, Table
 if TYPE_CHECKING:
     from nextlabel.application.certificate import Certificate
     from nextlabel.application.service import CampaignService
-    from nextlabel.campaign.records import ImportRow
     from nextlabel.campaign.replies import Added
     from nextlabel.campaign.rows import CampaignRow
     from nextlabel.campaign.settings import CampaignSettings
@@ -662,7 +663,6 @@ def workers(
     but stay spent. Erasing takes a person's name, comments, visits and links out for good; record prints all that is
     kept about them.
     """
-    from nextlabel.campaign.states import STANDINGS, Standing
 
     standings: dict[str, Standing] = {"pause": "paused", "block": "blocked", "restore": "active"}
     with service_at(db) as service:

@@ -22,13 +22,13 @@ from nextlabel.cli.options import (
 )
 from nextlabel.cli.serve import needs_service
 from nextlabel.errors import InputError
+from nextlabel.files.tables import NamedColumns
 
 if TYPE_CHECKING:
     from nextlabel.application.service import CampaignService
     from nextlabel.campaign.rows import CampaignRow
     from nextlabel.files.features import Features
     from nextlabel.files.labels import Gold, LabelTable
-    from nextlabel.files.tables import NamedColumns
     from nextlabel.service.links import LinkSigner
     from nextlabel.service.settings import ServiceSettings
     from nextlabel.store.sql import SqlStore
@@ -135,7 +135,6 @@ def label_source(context: typer.Context, given: str | None, db: str) -> str | Na
     if given is None or not given.startswith(CAMPAIGN):
         refuse_idle(context, ["db"], "labels of a campaign, campaign:ID")
         return given or ""
-    from nextlabel.files.tables import NamedColumns
 
     id = given.removeprefix(CAMPAIGN)
     with service_at(db) as service:

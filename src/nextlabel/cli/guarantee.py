@@ -11,6 +11,8 @@ import typer
 from nextlabel.cli import options as opt
 from nextlabel.cli.output import checked_file, say, working
 from nextlabel.errors import InputError
+from nextlabel.files.tables import open_table
+from nextlabel.files.write import whole_file, write_csv
 from nextlabel.prose import counted
 from nextlabel.reporting.report import Report, Table
 
@@ -111,8 +113,6 @@ def guarantee(
     if begun:
         promise.save(place)
     if "--save" in targets:
-        from nextlabel.files.write import write_csv
-
         write_csv(_final_rows(promise), targets["--save"])
         say(f"{counted(len(promise.tasks), 'label')} written to {save}.")
     return _report(promise, results, str(place) if begun else None)
@@ -156,7 +156,6 @@ def _refuse_other_terms(promise: Guarantee, place: Path, typed: list[tuple[str, 
 
 def _write_items(tasks: list[str], path: Path, items: str | None, task_column: str) -> None:
     """The items for the expert, with what they are to read and without what the campaign believes."""
-    from nextlabel.files.write import whole_file, write_csv
 
     columns = {task: dict[str, Any]() for task in tasks} if items is None else _item_columns(items, task_column)
     missing = [task for task in tasks if task not in columns]
@@ -172,19 +171,13 @@ def _write_items(tasks: list[str], path: Path, items: str | None, task_column: s
 
 def _item_columns(items: str, task_column: str) -> dict[str, dict[str, Any]]:
     from nextlabel.files.columns import cell_text
-    from nextlabel.files.tables import open_table
 
     with open_table(items, "items") as table:
         if task_column not in table.columns:
             raise InputError(f"{items} has no column {task_column!r}.", "Name the items' column with --task-column.")
         at = table.columns.index(task_column)
-        hidden = {at, *(k for k, name in enumerate(table.columns) if name in ("label", "probability", "gold"))}
-        return {
-            cell_text(cells[at]): {
-                name: cell for k, (name, cell) in enumerate(zip(table.columns, cells, strict=True)) if k not in hidden
-            }
-            for _, *cells in table.rows()
-        }
+        kept = [k for k, name in enumerate(table.columns) if k != at and name not in ("label", "probability", "gold")]
+        return {cell_text(cells[at]): {table.columns[k]: cells[k] for k in kept} for _, *cells in table.rows()}
 
 
 def _final_rows(promise: Guarantee) -> list[dict[str, Any]]:

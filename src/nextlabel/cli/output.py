@@ -26,7 +26,9 @@ import typer
 
 from nextlabel.errors import InputError
 from nextlabel.files.write import whole_file
+from nextlabel.reporting.artifacts import check_folder, write_files
 from nextlabel.reporting.report import Cells, Report, Table
+from nextlabel.reporting.style import needs_figures
 
 #: Work that ends sooner than this, in seconds, shows no progress bar.
 PATIENCE_S = 0.5
@@ -159,8 +161,6 @@ def check_outputs(out: str | None, page: str | None) -> None:
     """Refuse, before any work, a folder or a page that could not be written after it."""
     if out is None and page is None:
         return
-    from nextlabel.reporting.artifacts import check_folder
-    from nextlabel.reporting.style import needs_figures
 
     needs_figures()
     if out is not None:
@@ -196,8 +196,6 @@ def deliver(
             raise typer.Exit(said.code)
         return
     if out is not None:
-        from nextlabel.reporting.artifacts import write_files
-
         write_files(Path(out), files := said.files())
         say(f"Wrote {', '.join(files)} to {out}.")
     if page is not None:

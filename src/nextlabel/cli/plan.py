@@ -13,11 +13,11 @@ from nextlabel.cli.database import label_source
 from nextlabel.cli.output import say_read, working
 from nextlabel.cli.problem_options import ProblemFlags, describe, problem_fields, refuse_contradictions
 from nextlabel.errors import InputError
+from nextlabel.files.tables import NamedColumns
 from nextlabel.money import Price, currency_of
 from nextlabel.reporting.report import Report
 
 if TYPE_CHECKING:
-    from nextlabel.files.tables import NamedColumns
     from nextlabel.model.problem import Problem
     from nextlabel.planning.pilot import Pilot
 

@@ -11,6 +11,7 @@ from nextlabel.cli.database import ID, links_at, service_at
 from nextlabel.cli.options import DB, PUBLIC_URL, argument, flag, number, verb
 from nextlabel.cli.output import Said, checked_file, say
 from nextlabel.errors import InputError
+from nextlabel.files.tables import open_stream
 from nextlabel.files.write import whole_file
 from nextlabel.prose import counted
 
@@ -92,7 +93,6 @@ def statuses(
     Items of participants who returned their submission or ran out of time go to others. Labels of rejected submissions
     are dropped, until the rejection is taken back.
     """
-    from nextlabel.files.tables import open_stream
     from nextlabel.integrations.prolific import read_export
 
     changes = []

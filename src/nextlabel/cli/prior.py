@@ -14,6 +14,7 @@ from nextlabel.cli.database import LabelFlags
 from nextlabel.cli.output import command_line, say, say_read, working
 from nextlabel.errors import InputError
 from nextlabel.prose import counted, listed
+from nextlabel.reporting.artifacts import manifest, to_eight_digits
 from nextlabel.reporting.report import Report, Table
 
 if TYPE_CHECKING:
@@ -138,7 +139,6 @@ def _lines(one: LearntPrior) -> list[tuple[str, ...]]:
 
 def _files(counts: LabelCounts, found: Comparison, about: dict[str, Any]) -> dict[str, Any]:
     from nextlabel.model.prior_learning import cells_of
-    from nextlabel.reporting.artifacts import manifest, to_eight_digits
     from nextlabel.reporting.figures import prior_figure
 
     cells = {f"expected_{one.method}": cells_of(counts, one.prior) for one in found.learnt}

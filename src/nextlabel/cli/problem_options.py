@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from nextlabel.cli.options import Flag, parse_number, parse_prior, parse_rate, parse_whole
 from nextlabel.cli.output import say, say_read
 from nextlabel.errors import ProblemError
+from nextlabel.files.tables import TableSummary
 from nextlabel.prose import counted
 
 if TYPE_CHECKING:
-    from nextlabel.files.tables import TableSummary
     from nextlabel.model.problem import Problem, WorkerType
     from nextlabel.model.tasks import TaskClass
     from nextlabel.simulation.answers import Drawn

@@ -60,8 +60,6 @@ def simulate(
 
             return replay_report(drawn.draw, [drawn.budget], replications or 8, seed, progress, title=drawn.title)
     problem, read = flags.read_all()
-    if problem.budget < 1:
-        raise InputError("budget is 0, so there is nothing to simulate.", "Give --budget 1 or more.")
     if problem.workers:
         refuse_idle(context, ["prices", "pending", "most_labels"], "problems without workers")
     else:

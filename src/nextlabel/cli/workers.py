@@ -11,6 +11,7 @@ from nextlabel.cli import options as opt
 from nextlabel.cli.database import LabelFlags
 from nextlabel.cli.output import checked_file, say, say_read, working
 from nextlabel.errors import InputError
+from nextlabel.files.write import write_csv
 from nextlabel.prose import counted
 from nextlabel.reporting.report import Report
 
@@ -60,7 +61,6 @@ def workers(
         from nextlabel.crowd.pairs import learn_pairs
         from nextlabel.crowd.questions import learn_labels
         from nextlabel.files.labels import read_answers
-        from nextlabel.files.write import write_csv
         from nextlabel.reporting.numbers import labels_report, numbers_report, pairs_report
         from nextlabel.reporting.workers import workers_report
         from nextlabel.solve.crowd.from_labels import bound_from_labels

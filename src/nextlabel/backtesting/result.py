@@ -239,7 +239,5 @@ class Backtest:
 
     def find(self, readout: str, policy: str, budget: int) -> PolicyAccuracy | None:
         """The accuracy of one policy with one budget, if it was played."""
-        for one in self.points:
-            if (one.readout, one.policy, one.budget) == (readout, policy, budget):
-                return one
-        return None
+        wanted = readout, policy, budget
+        return next((one for one in self.points if (one.readout, one.policy, one.budget) == wanted), None)

@@ -85,10 +85,6 @@ def _unscored(entries: list[Table], given: Given, which: str) -> list[Table]:
     return entries
 
 
-def _counted_class(table: Table, given: Given) -> list[Table]:
-    return _unscored(_one_class(table, given), given, "have one row per task")
-
-
 def _with_prior(table: Table, given: Given) -> list[Table]:
     """A threshold of the file is dropped where it has no meaning."""
     from nextlabel.model.tables import prior_from
@@ -184,7 +180,8 @@ def _correct(text: str) -> Table:
 
 #: The flags by name; they take effect in this order.
 ENTRIES = {
-    "tasks": Entry("K", "Number of tasks.", "Give at least one task, e.g. --tasks 100.", _counted_class,
+    "tasks": Entry("K", "Number of tasks.", "Give at least one task, e.g. --tasks 100.",
+                   lambda table, given: _unscored(_one_class(table, given), given, "have one row per task"),
                    key="count", said="number of tasks", kind="whole number"),
     "budget": Entry("U", "Number of labels to buy.", "Give the number of labels to buy, e.g. --budget 1200.",
                     kind="whole number"),

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 import time
-from contextlib import ExitStack, redirect_stderr, redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
 from pathlib import Path
 
 from nextlabel.cli.options import verb
@@ -68,16 +68,11 @@ def warm() -> Said:
         files = _sample(Path(folder))
         for number, command in enumerate(COMMANDS, start=1):
             say(f"{number} of {len(COMMANDS)}: nextlabel {command.split()[0]} ...")
-            with ExitStack() as quiet:
-                nowhere = quiet.enter_context(open(os.devnull, "w", encoding="utf-8"))
-                quiet.enter_context(redirect_stdout(nowhere))
-                error = quiet.enter_context(tempfile.TemporaryFile("w+", encoding="utf-8"))
-                quiet.enter_context(redirect_stderr(error))
+            with redirect_stdout(StringIO()), redirect_stderr(StringIO()) as error:
                 code = run(command.format(**files).split())
-                error.seek(0)
-                said = error.read()
             if code != 0:
-                raise NextlabelError(f"nextlabel {command} failed: {said.strip()}", "Report it with this sentence.")
+                said = error.getvalue().strip()
+                raise NextlabelError(f"nextlabel {command} failed: {said}", "Report it with this sentence.")
     seconds = time.monotonic() - begun
     return Said({"seconds": round(seconds, 1)}, f"Everything is compiled, after {seconds:.0f} seconds.")
 

@@ -105,16 +105,15 @@ def sample_tasks(problem: Problem) -> tuple[Problem, int]:
     scores = classes.values if isinstance(classes, ScoreClasses) else np.zeros(len(classes))
     order = np.argsort(scores, kind="stable")
     which, kept = np.unique(np.repeat(np.arange(len(order)), counts[order])[step // 2 :: step], return_counts=True)
-    some: Sequence[TaskClass]
-    if isinstance(classes, ScoreClasses):
-        values, many = scores[order][which], kept.astype(np.int64)
-        some = classes.of(values, many)
-    else:
-        some = tuple(replace(classes[k], count=n) for k, n in zip(which.tolist(), kept.tolist(), strict=True))
+    some: Sequence[TaskClass] = (
+        classes.of(scores[order][which], kept.astype(np.int64))
+        if isinstance(classes, ScoreClasses)
+        else tuple(replace(classes[k], count=n) for k, n in zip(which.tolist(), kept.tolist(), strict=True))
+    )
     rate = problem.arrival_rate
-    slower: float | PiecewiseRate
-    if isinstance(rate, PiecewiseRate):
-        slower = PiecewiseRate(tuple((start, r / step) for start, r in rate.pieces), rate.period)
-    else:
-        slower = rate / step
+    slower = (
+        PiecewiseRate(tuple((start, r / step) for start, r in rate.pieces), rate.period)
+        if isinstance(rate, PiecewiseRate)
+        else rate / step
+    )
     return replace(problem, classes=some, arrival_rate=slower, budget=problem.budget // step), step

@@ -90,7 +90,6 @@ class CrowdRecord:
 
     def __post_init__(self) -> None:
         n, K = len(self.labels.task), self.labels.tasks
-        columns = (("started", self.started), ("submitted", self.submitted), ("batch", self.batch))
         refuse(
             (n == 0, "no label is recorded.", "Give at least one label."),
             (
@@ -100,8 +99,8 @@ class CrowdRecord:
             ),
             *(
                 (len(column) != n, f"{name} has {len(column)} entries for {n} labels.", "Give one for each label.")
-                for name, column in columns
-                if column is not None
+                for name in ("started", "submitted", "batch")
+                if (column := getattr(self, name)) is not None
             ),
             (self.labels.answers < 2, "every label says the same.", "Nothing is to decide: give labels that differ."),
         )

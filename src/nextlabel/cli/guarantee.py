@@ -157,7 +157,18 @@ def _refuse_other_terms(promise: Guarantee, place: Path, typed: list[tuple[str, 
 def _write_items(tasks: list[str], path: Path, items: str | None, task_column: str) -> None:
     """The items for the expert, with what they are to read and without what the campaign believes."""
 
-    columns = {task: dict[str, Any]() for task in tasks} if items is None else _item_columns(items, task_column)
+    columns = {task: dict[str, Any]() for task in tasks}
+    if items is not None:
+        from nextlabel.files.columns import cell_text
+
+        with open_table(items, "items") as table:
+            if task_column not in table.columns:
+                raise InputError(
+                    f"{items} has no column {task_column!r}.", "Name the items' column with --task-column."
+                )
+            at, believed = table.columns.index(task_column), ("label", "probability", "gold")
+            kept = [k for k, name in enumerate(table.columns) if k != at and name not in believed]
+            columns = {cell_text(row[at]): {table.columns[k]: row[k] for k in kept} for _, *row in table.rows()}
     missing = [task for task in tasks if task not in columns]
     if missing:
         raise InputError(f"{items} has no row for the drawn item {missing[0]!r}.", "Give a table with every item.")
@@ -167,17 +178,6 @@ def _write_items(tasks: list[str], path: Path, items: str | None, task_column: s
         return
     with whole_file(path) as stream:
         json.dump([{"data": row} for row in rows], stream, ensure_ascii=False, indent=1)
-
-
-def _item_columns(items: str, task_column: str) -> dict[str, dict[str, Any]]:
-    from nextlabel.files.columns import cell_text
-
-    with open_table(items, "items") as table:
-        if task_column not in table.columns:
-            raise InputError(f"{items} has no column {task_column!r}.", "Name the items' column with --task-column.")
-        at = table.columns.index(task_column)
-        kept = [k for k, name in enumerate(table.columns) if k != at and name not in ("label", "probability", "gold")]
-        return {cell_text(cells[at]): {table.columns[k]: cells[k] for k in kept} for _, *cells in table.rows()}
 
 
 def _final_rows(promise: Guarantee) -> list[dict[str, Any]]:

@@ -13,7 +13,6 @@ from nextlabel.cli.database import label_source
 from nextlabel.cli.output import say_read, working
 from nextlabel.cli.problem_options import ProblemFlags, describe, problem_fields, refuse_contradictions
 from nextlabel.errors import InputError
-from nextlabel.files.tables import NamedColumns
 from nextlabel.money import Price, currency_of
 from nextlabel.reporting.report import Report
 
@@ -72,7 +71,16 @@ def plan(
     if price.currency:
         flags = replace(flags, budget=str(price.labels_for(flags.budget or "")))
     source = label_source(context, pilot, db)
-    learnt = None if pilot is None else _pilot(flags, source, method, positive, gold)
+    learnt = None
+    if pilot is not None:
+        for name, given in (("--prior", flags.prior), ("--accuracy", flags.accuracy), ("--scores", flags.scores)):
+            if given is not None:
+                raise InputError(f"--pilot and {name} both say what is known about a task.", "Give one of them.")
+        with working("Learning from the pilot"):
+            from nextlabel.planning.pilot import read_pilot
+
+            threshold = opt.parse_number("--threshold", flags.threshold or "0.5", "Give e.g. 0.5.")
+            learnt = read_pilot(source, method, positive, gold, float(threshold))
     read = [] if learnt is None else say_read(learnt.report, learnt.gold)
     problem, most, more = _problem(flags, learnt)
     read += more
@@ -106,19 +114,6 @@ def plan(
         found, f"Plan: {describe(shown)}", learnt=notes, warnings=warnings, read=read, problem=problem_fields(shown),
         price=price, pilot=fields,
     )  # fmt: skip
-
-
-def _pilot(
-    flags: ProblemFlags, source: str | NamedColumns, method: str, positive: str | None, gold: str | None
-) -> Pilot:
-    for name, given in (("--prior", flags.prior), ("--accuracy", flags.accuracy), ("--scores", flags.scores)):
-        if given is not None:
-            raise InputError(f"--pilot and {name} both say what is known about a task.", "Give one of them.")
-    with working("Learning from the pilot"):
-        from nextlabel.planning.pilot import read_pilot
-
-        threshold = opt.parse_number("--threshold", flags.threshold, "Give e.g. 0.5.") if flags.threshold else 0.5
-        return read_pilot(source, method, positive, gold, float(threshold))
 
 
 def _of_pilot(learnt: Pilot, span: tuple[int | None, int | None] | None) -> tuple[list[str], dict[str, Any]]:

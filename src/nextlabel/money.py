@@ -7,7 +7,7 @@ import re
 from typing import Final, NamedTuple
 
 from nextlabel.errors import InputError
-from nextlabel.prose import percent
+from nextlabel.wording import percent
 
 #: An amount with its currency on either side; a comma stands before three digits, so that 1,50 is not taken for 150.
 _AMOUNT: Final = re.compile(

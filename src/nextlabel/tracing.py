@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
-from nextlabel.prose import needs
+from nextlabel.wording import needs
 
 _trace: ModuleType | None = None
 

@@ -22,7 +22,6 @@ from itsdangerous import URLSafeTimedSerializer
 from nextlabel.campaign.records import AccessToken, Session
 from nextlabel.cli.app import run
 from nextlabel.errors import ConflictError, InputError, NotFoundError
-from nextlabel.prose import without_passwords
 from nextlabel.service import access
 from nextlabel.service.access import FINGERPRINT, create_token, hashed, revoke_token
 from nextlabel.service.links import LinkSigner, default_path, revoke_links, signing_key
@@ -30,6 +29,7 @@ from nextlabel.service.logs import JsonFormatter
 from nextlabel.store.engine import checked_url
 from nextlabel.store.sql import SqlStore
 from nextlabel.web.pages import mount_pages
+from nextlabel.wording import without_passwords
 from service_fixtures import Service, on_sqlite
 from stores import KINDS, opened, postgres_url
 

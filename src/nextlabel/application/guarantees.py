@@ -13,7 +13,7 @@ from nextlabel.campaign.results import ResultSource
 from nextlabel.campaign.rows import CampaignRow
 from nextlabel.crowd.guarantee import Guarantee, choose_audits, exactly, first_too_many
 from nextlabel.errors import ConflictError, TablesPendingError
-from nextlabel.prose import counted
+from nextlabel.wording import counted
 
 if TYPE_CHECKING:
     from nextlabel.application.service import CampaignService

@@ -95,10 +95,10 @@ from nextlabel.files.features import read_features
 from nextlabel.files.frames import Library
 from nextlabel.model.prior import Prior
 from nextlabel.policies.allocation import Group
-from nextlabel.prose import without_passwords
 from nextlabel.store.records import kept_name
 from nextlabel.store.sql import SqlStore, open_store
 from nextlabel.store.verify import Verification, verify
+from nextlabel.wording import without_passwords
 
 T = TypeVar("T")
 

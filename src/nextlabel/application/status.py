@@ -9,7 +9,7 @@ from nextlabel.campaign.rates import arrival_rate, completion_rate, lease_second
 from nextlabel.campaign.rows import CampaignRow
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.campaign.states import Reason, State
-from nextlabel.prose import counted
+from nextlabel.wording import counted
 
 
 @dataclass(frozen=True, slots=True)

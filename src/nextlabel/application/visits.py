@@ -36,7 +36,7 @@ from nextlabel.campaign.worker_commands import set_standing
 from nextlabel.errors import InputError
 from nextlabel.integrations.platform import Bonus, Meaning, Platform, StatusChange
 from nextlabel.integrations.platforms import find_platform
-from nextlabel.prose import counted, listed
+from nextlabel.wording import counted, listed
 
 if TYPE_CHECKING:
     from nextlabel.application.service import CampaignService

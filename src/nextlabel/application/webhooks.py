@@ -30,8 +30,8 @@ from nextlabel.campaign.webhooks import (
     types_told,
 )
 from nextlabel.errors import ConflictError, NotFoundError
-from nextlabel.prose import iso
 from nextlabel.store.sql import SqlStore
+from nextlabel.wording import iso
 
 #: Seconds before the next try after one failure, two in a row, and so on; the last one from then on.
 WAITS_S: Final = (1.0, 5.0, 30.0, 120.0, 600.0, 1800.0, 3600.0, 7200.0, 21_600.0)

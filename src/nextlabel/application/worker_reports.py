@@ -42,7 +42,7 @@ from nextlabel.crowd.numbers import LearntNumbers, NumberLabels, fit_numbers
 from nextlabel.crowd.questions import Form, FormLabels, form_agreement
 from nextlabel.crowd.skill import Intervals, accuracies, flags_by_worker
 from nextlabel.errors import BusyError, NotFoundError
-from nextlabel.prose import iso, iso_or_none
+from nextlabel.wording import iso, iso_or_none
 
 if TYPE_CHECKING:
     from nextlabel.application.service import CampaignService

@@ -57,7 +57,6 @@ from nextlabel.policies.base import Policy
 from nextlabel.policies.crowd.policies import WorkerPolicy
 from nextlabel.policies.index import Index
 from nextlabel.policies.registry import make_policy
-from nextlabel.prose import listed
 from nextlabel.simulation.crowd_replay import REPLAYS, CrowdReplayed, Schedule, replay_crowd
 from nextlabel.simulation.engine import Engine, run_chunks
 from nextlabel.simulation.replay import (
@@ -77,6 +76,7 @@ from nextlabel.simulation.replay import (
 )
 from nextlabel.solve.index import index_table
 from nextlabel.solve.progress import Progress, part
+from nextlabel.wording import listed
 
 #: Policies that learn workers as labels come in; counting policies that are compared with them, and without them.
 CROWD = ("crowd", "crowd-uncertainty")

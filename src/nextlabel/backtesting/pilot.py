@@ -32,9 +32,9 @@ from nextlabel.errors import one_of, refuse
 from nextlabel.model.prior import Prior
 from nextlabel.model.prior_learning import learn_prior
 from nextlabel.model.prior_weights import LabelCounts
-from nextlabel.prose import counted
 from nextlabel.simulation.crowd_replay import votes_of
 from nextlabel.simulation.replay import CrowdRecord
+from nextlabel.wording import counted
 
 #: A cut replaces one half if chance would do as well as seldom as this.
 CLEAR = 0.05

@@ -27,9 +27,9 @@ from nextlabel.crowd.fit import CrowdLabels
 from nextlabel.files.features import Features
 from nextlabel.model.lattice import triangle_counts
 from nextlabel.model.prior import Prior
-from nextlabel.prose import needs
 from nextlabel.simulation.crowd_replay import best_answers, learnt_beliefs, share_right, votes_of
 from nextlabel.simulation.replay import CrowdRecord, ReplaySetup, credits, decisions_of
+from nextlabel.wording import needs
 
 COUNTING = ("posterior", "majority")
 LEARNING = ("workers", "crowdlab")

@@ -13,10 +13,10 @@ from nextlabel.backtesting.pilot import choose_threshold, credit
 from nextlabel.backtesting.readout import FITS, LEARNING, everything, right_by, scores_of
 from nextlabel.backtesting.result import Backtest, PolicyAccuracy, Saving
 from nextlabel.model.tables import prior_table
-from nextlabel.prose import counted, listed
 from nextlabel.reporting.artifacts import Row
 from nextlabel.reporting.report import Cells, Report, Table, read_sentences
 from nextlabel.reporting.style import GREY, INK, drawing, in_order, look, panel
+from nextlabel.wording import counted, listed
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

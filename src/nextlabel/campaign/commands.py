@@ -56,7 +56,7 @@ from nextlabel.crowd.audit import Audit, audited_accuracy
 from nextlabel.errors import ClockError, ConflictError, InputError, NotFoundError, TablesPendingError
 from nextlabel.policies.allocation import Allocator, Outlook, Refusal, starting_place
 from nextlabel.policies.ordered import OrderedPool
-from nextlabel.prose import counted, is_text, iso
+from nextlabel.wording import counted, is_text, iso
 
 #: Leases that one command expires at most.
 MOST_EXPIRED = 1000

@@ -47,7 +47,7 @@ from pydantic.fields import FieldInfo
 
 from nextlabel.errors import InputError, ProblemError
 from nextlabel.money import Price, currency_of
-from nextlabel.prose import is_text, looks
+from nextlabel.wording import is_text, looks
 
 if TYPE_CHECKING:
     from nextlabel.model.prior import Prior

@@ -41,7 +41,7 @@ from nextlabel.model.prior import Prior
 from nextlabel.model.tables import prior_from, prior_table
 from nextlabel.model.tasks import TaskClass, prior_of_score
 from nextlabel.policies.allocation import PLACES, chance
-from nextlabel.prose import is_text
+from nextlabel.wording import is_text
 
 #: Characters of an id and of a payload as JSON; levels of lists and tables within a task.
 LONGEST_KEY, LARGEST_PAYLOAD, DEEPEST = 200, 65_536, 32

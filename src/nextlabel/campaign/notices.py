@@ -26,7 +26,7 @@ import numpy as np
 
 from nextlabel.arrays import Bools, Floats, Ints
 from nextlabel.campaign.states import PREFIX
-from nextlabel.prose import counted
+from nextlabel.wording import counted
 
 if TYPE_CHECKING:
     from nextlabel.campaign.state import CampaignState

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from nextlabel.campaign.states import REASONS, Reason
 from nextlabel.campaign.transitions import LeaseStatus
 from nextlabel.errors import InputError, NotFoundError
-from nextlabel.prose import counted
+from nextlabel.wording import counted
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from nextlabel.campaign.transitions import LeaseStatus
 from nextlabel.crowd.answers import Answer
 from nextlabel.model.prior import Prior
 from nextlabel.model.simplex import counts_of_node
-from nextlabel.prose import iso, iso_or_none
+from nextlabel.wording import iso, iso_or_none
 
 #: Beliefs are worked out this many labels deep at a time.
 STEP = 8

@@ -38,7 +38,7 @@ from nextlabel.model.tasks import TaskClass
 from nextlabel.money import Price
 from nextlabel.policies.base import MOST_NODES, Policy
 from nextlabel.policies.registry import CROWD_POLICIES, POLICIES, knows_workers, make_policy
-from nextlabel.prose import listed
+from nextlabel.wording import listed
 
 if TYPE_CHECKING:
     from nextlabel.campaign.rows import CampaignRow

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Final, Literal
 
 from nextlabel.errors import InputError
-from nextlabel.prose import is_text
+from nextlabel.wording import is_text
 
 #: A model's name as a worker begins with it.
 PREFIX: Final = "model:"

@@ -27,7 +27,7 @@ from typing import Any, Final, NamedTuple
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.states import REASONS
 from nextlabel.errors import InputError, NotFoundError
-from nextlabel.prose import listed
+from nextlabel.wording import listed
 
 TYPES: Final[dict[str, str]] = {
     "label.created": "A label was given",

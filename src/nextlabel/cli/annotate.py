@@ -15,7 +15,7 @@ from nextlabel.cli.options import DB, flag, number, positive, refuse_idle, switc
 from nextlabel.cli.output import Said, handling, say, working
 from nextlabel.cli.serve import needs_service
 from nextlabel.errors import InputError
-from nextlabel.prose import counted
+from nextlabel.wording import counted
 
 if TYPE_CHECKING:
     from nextlabel.client.annotation import AnnotatedCampaign

@@ -12,8 +12,8 @@ import typer
 from nextlabel.cli.moved import new_name
 from nextlabel.cli.output import interrupts
 from nextlabel.errors import InputError, NextlabelError
-from nextlabel.prose import has_password, without_passwords
 from nextlabel.version import __version__
+from nextlabel.wording import has_password, without_passwords
 
 EXIT_CODES = {
     0: "done",

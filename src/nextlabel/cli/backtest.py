@@ -8,7 +8,7 @@ import typer
 
 from nextlabel.cli import options as opt
 from nextlabel.cli.database import TimedLabelFlags, label_source
-from nextlabel.cli.output import say_read, working
+from nextlabel.cli.output import report_reading, working
 from nextlabel.errors import InputError
 from nextlabel.reporting.report import Report
 
@@ -92,7 +92,7 @@ def backtest(
 
             source = label_source(context, labels, columns.db)
             data, *reports = read_recorded(source, gold, answer, scale, range_, columns.names, columns.duplicates)
-        say_read(*reports)
+        report_reading(*reports)
         items, most = len(data.truth), len(data.labels.task)
         wanted = budget or sorted({min(round(items * x), most) for x in labels_per_task or (2.0, 3.0, 4.0, 5.0)})
         with working("Replaying") as progress:
@@ -103,7 +103,7 @@ def backtest(
     with working(f"Reading {labels}"):
         table = columns.read(labels, context)
         truth, known_of = columns.gold(gold, table), columns.features(features)
-    read = say_read(table.report, truth, known_of)
+    read = report_reading(table.report, truth, known_of)
     with working(f"Replaying {labels}") as progress:
         from nextlabel.backtesting.backtest import BacktestOptions
         from nextlabel.backtesting.backtest import backtest as run_backtest

@@ -10,8 +10,8 @@ from nextlabel.cli.options import CAP, FLIGHT, PRICES, Prices, flag, verb
 from nextlabel.cli.output import tabled, working
 from nextlabel.cli.problem_options import ProblemFlags, counts_tasks, describe, net, problem_fields, worker_text
 from nextlabel.errors import InputError
-from nextlabel.prose import counted
 from nextlabel.reporting.report import Report
+from nextlabel.wording import counted
 
 if TYPE_CHECKING:
     from nextlabel.model.problem import Problem

@@ -34,13 +34,13 @@ from nextlabel.cli.options import (
     verb,
     whole,
 )
-from nextlabel.cli.output import Said, checked_file, print_json, say, say_read, tabled, working
+from nextlabel.cli.output import Said, checked_file, print_json, report_reading, say, tabled, working
 from nextlabel.cli.serve import needs_service
 from nextlabel.errors import FileFormatError, InputError, UnavailableError
 from nextlabel.files.write import export_text, whole_file, write_workbook
 from nextlabel.money import BUDGET_HINT, currency_of
-from nextlabel.prose import counted, has_password, listed, without_passwords
 from nextlabel.reporting.report import Report, Table
+from nextlabel.wording import counted, has_password, listed, without_passwords
 
 if TYPE_CHECKING:
     from nextlabel.application.certificate import Certificate
@@ -158,7 +158,7 @@ def create(
             if beside is not None:
                 say(_add_features(service, made, beside).sentence)
             row = service.store.row(made)
-    read = [] if first is None else [*say_read(first.report), *_say_columns(config, first, score_column, added)]
+    read = [] if first is None else [*report_reading(first.report), *_say_columns(config, first, score_column, added)]
     say(f"Campaign {row.id}: {counted(row.tasks, 'task')}, {counted(row.budget, 'label')}, {state_of(row)}.")
     where = "" if has_password(db) else f" --db {db}"  # an address with a password came from NEXTLABEL_DB
     say(f"Serve it: nextlabel serve{where}. Links: nextlabel campaign links {row.id} ann bob{where}.")
@@ -268,11 +268,11 @@ def add(
                 made = add_predictions(service, id, str(model), rows.rows(), cost, task_column, progress)
                 charged = f" They cost {counted(made.charged, 'label')} of the budget." if made.charged else ""
                 many = f"{counted(made.added, 'prediction')} of model {made.model}"
-                read = say_read(rows.report)
+                read = report_reading(rows.report)
                 return Said({**asdict(made), "read": read}, f"{many} added, {made.known:,} known before.{charged}")
             added = service.add_tasks(id, rows, progress=_import_bar(rows, progress))
         config = service.store.row(id).config
-    notes = [*say_read(rows.report), *_say_columns(config, rows, score_column, added)]
+    notes = [*report_reading(rows.report), *_say_columns(config, rows, score_column, added)]
     sentence = f"{counted(added.added, 'task')} added, {added.known:,} known before, {added.tasks:,} in all."
     return Said({**asdict(added), "read": notes}, sentence)
 

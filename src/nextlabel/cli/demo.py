@@ -11,7 +11,7 @@ import typer
 from nextlabel.cli.options import JSON, SEED, flag, positive, switch, verb, whole
 from nextlabel.cli.output import check_outputs, deliver, say, working
 from nextlabel.cli.serve import check_port, needs_service
-from nextlabel.prose import counted
+from nextlabel.wording import counted
 
 FOLDER = "nextlabel-demo"
 

@@ -11,8 +11,8 @@ from nextlabel.cli.options import flag, refuse_idle, verb
 from nextlabel.cli.output import tabled, working
 from nextlabel.cli.problem_options import ProblemFlags, counts_tasks, describe, net, problem_fields
 from nextlabel.errors import InputError
-from nextlabel.prose import counted
 from nextlabel.reporting.report import Report
+from nextlabel.wording import counted
 
 
 @verb()

@@ -13,8 +13,8 @@ from nextlabel.cli.output import checked_file, say, working
 from nextlabel.errors import InputError
 from nextlabel.files.tables import open_table
 from nextlabel.files.write import whole_file, write_csv
-from nextlabel.prose import counted
 from nextlabel.reporting.report import Report, Table
+from nextlabel.wording import counted
 
 if TYPE_CHECKING:
     from nextlabel.crowd.guarantee import Guarantee

@@ -9,8 +9,8 @@ from nextlabel.cli.options import CAP, FLIGHT, flag, parse_number, switch, verb,
 from nextlabel.cli.output import checked_file, say, tabled, working
 from nextlabel.cli.problem_options import ProblemFlags, describe, problem_fields
 from nextlabel.errors import InputError, ProblemError
-from nextlabel.prose import counted
 from nextlabel.reporting.report import Report
+from nextlabel.wording import counted
 
 if TYPE_CHECKING:
     from nextlabel.model.problem import Problem

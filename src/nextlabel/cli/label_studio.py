@@ -26,7 +26,7 @@ from nextlabel.cli.options import (
 from nextlabel.cli.output import Said, say
 from nextlabel.cli.serve import check_port, needs_service, show_token
 from nextlabel.errors import InputError, NotFoundError
-from nextlabel.prose import counted, listed
+from nextlabel.wording import counted, listed
 
 if TYPE_CHECKING:
     from fastapi import FastAPI

@@ -11,7 +11,7 @@ from nextlabel.cli.options import DB, flag, positive, verb
 from nextlabel.cli.output import Said, say, working
 from nextlabel.cli.serve import needs_service
 from nextlabel.errors import UnavailableError
-from nextlabel.prose import counted
+from nextlabel.wording import counted
 
 
 @verb()

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from nextlabel.cli.output import tabled, working
 from nextlabel.errors import InputError
-from nextlabel.prose import counted
 from nextlabel.reporting.report import Report
+from nextlabel.wording import counted
 
 if TYPE_CHECKING:
     from nextlabel.solve.numbers import NumberProblem

@@ -98,11 +98,10 @@ class Said(NamedTuple):
 
 def tabled(title: str, header: Sequence[str], rows: Cells, caption: str, fields: Mapping[str, Any]) -> Report:
     """An answer that is one table, with a sentence below it."""
-
     return Report(title, [Table(title, header, rows)], [caption], fields=fields)
 
 
-def say_read(*reports: Any) -> list[dict[str, Any]]:
+def report_reading(*reports: Any) -> list[dict[str, Any]]:
     """Say on stderr what files held (``files.report``), before it is used; the same for ``read`` of ``--json``."""
     read = [report for report in reports if report is not None]
     for report in read:

@@ -10,7 +10,7 @@ import typer
 from nextlabel.campaign.declaration import declared
 from nextlabel.cli import options as opt
 from nextlabel.cli.database import label_source
-from nextlabel.cli.output import say_read, working
+from nextlabel.cli.output import report_reading, working
 from nextlabel.cli.problem_options import ProblemFlags, describe, problem_fields, refuse_contradictions
 from nextlabel.errors import InputError
 from nextlabel.money import Price, currency_of
@@ -81,7 +81,7 @@ def plan(
 
             threshold = opt.parse_number("--threshold", flags.threshold or "0.5", "Give e.g. 0.5.")
             learnt = read_pilot(source, method, positive, gold, float(threshold))
-    read = [] if learnt is None else say_read(learnt.report, learnt.gold)
+    read = [] if learnt is None else report_reading(learnt.report, learnt.gold)
     problem, most, more = _problem(flags, learnt)
     read += more
     value = 1.0  # what a task that comes out right earns
@@ -178,7 +178,7 @@ def _plan_guarantee(
             table, truth, model=model, at_most_wrong=at_most_wrong, sure=sure, expert_cost=expert_cost,
             label_cost=float(flags.label_cost or 1.0), items=items, replications=replications or 20, seed=seed,
         )  # fmt: skip
-    read = say_read(table.report, truth)
+    read = report_reading(table.report, truth)
     title = f"Ways to at most {float(at_most_wrong):.1%} wrong labels of {made.items:,}"
     return Report(
         title=title, tables=guarantee_tables(made, title),

@@ -13,7 +13,7 @@ from nextlabel.cli.output import Said, checked_file, say
 from nextlabel.errors import InputError
 from nextlabel.files.tables import open_stream
 from nextlabel.files.write import whole_file
-from nextlabel.prose import counted
+from nextlabel.wording import counted
 
 app = typer.Typer(help="Run a campaign on Prolific or Mechanical Turk.", no_args_is_help=True)
 Platform = Literal["prolific", "mturk"]

@@ -11,11 +11,11 @@ import typer
 
 from nextlabel.cli import options as opt
 from nextlabel.cli.database import LabelFlags
-from nextlabel.cli.output import command_line, say, say_read, working
+from nextlabel.cli.output import command_line, report_reading, say, working
 from nextlabel.errors import InputError
-from nextlabel.prose import counted, listed
 from nextlabel.reporting.artifacts import manifest, to_eight_digits
 from nextlabel.reporting.report import Report, Table
+from nextlabel.wording import counted, listed
 
 if TYPE_CHECKING:
     from nextlabel.model.prior import Prior
@@ -51,7 +51,7 @@ def prior(
                 f"the labels of {labels} are {listed(table.labels)}, and the figure of --out has two answers.",
                 "Leave --out out, or name the answer that counts as 1 with --positive; all others then count as 0.",
             )
-    read = say_read(table.report)
+    read = report_reading(table.report)
     with working(f"Learning from {labels}"):
         from nextlabel.model.prior_learning import compare_priors
 

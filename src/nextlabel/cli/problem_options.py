@@ -13,10 +13,10 @@ from dataclasses import field, make_dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from nextlabel.cli.options import Flag, parse_number, parse_prior, parse_rate, parse_whole
-from nextlabel.cli.output import say, say_read
+from nextlabel.cli.output import report_reading, say
 from nextlabel.errors import ProblemError
 from nextlabel.files.tables import TableSummary
-from nextlabel.prose import counted
+from nextlabel.wording import counted
 
 if TYPE_CHECKING:
     from nextlabel.model.problem import Problem, WorkerType
@@ -290,7 +290,7 @@ class ProblemFlags(_Flags):  # type: ignore[misc, valid-type]
                     place[entry.key or name] = dict(given.value) if isinstance(given.value, dict) else given.value
         reports: list[TableSummary] = []
         problem = problem_from_table(table, say, reports)
-        return problem, say_read(*reports)
+        return problem, report_reading(*reports)
 
     def read(self) -> Problem:
         """The checked Problem."""

@@ -8,7 +8,7 @@ import typer
 
 from nextlabel.cli import options as opt
 from nextlabel.cli.database import TimedLabelFlags
-from nextlabel.cli.output import say_read, working
+from nextlabel.cli.output import report_reading, working
 from nextlabel.reporting.report import Report
 
 
@@ -25,7 +25,7 @@ def rates(
         from nextlabel.model.rates import estimate_rates
 
         table = columns.read(labels, context)
-    read = say_read(table.report)
+    read = report_reading(table.report)
     with working("Estimating rates"):
         found = estimate_rates(table, unit=unit, seed=seed)
     from nextlabel.reporting.figures import rates_figure

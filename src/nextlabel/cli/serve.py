@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from nextlabel.cli.options import DB, HOST, LOG_LEVEL, PORT, PUBLIC_URL, LogLevel, flag, switch, verb, whole
 from nextlabel.cli.output import say
 from nextlabel.errors import InputError
-from nextlabel.prose import without_passwords
+from nextlabel.wording import without_passwords
 
 
 @verb()

@@ -13,8 +13,8 @@ from nextlabel.cli.options import PRICES, SEED, EngineFlags, Prices, flag, refus
 from nextlabel.cli.output import command_line, say, working
 from nextlabel.cli.problem_options import ProblemFlags, describe, problem_fields
 from nextlabel.errors import InputError
-from nextlabel.prose import counted
 from nextlabel.reporting.report import Report
+from nextlabel.wording import counted
 
 DEFAULT_POLICIES = ("auto", "okg", "uniform")
 #: Flags about questions with a choice.

@@ -12,8 +12,8 @@ from nextlabel.cli.database import names_of, service_at
 from nextlabel.cli.options import DB, argument, flag, switch, verb
 from nextlabel.cli.output import Said, tabled
 from nextlabel.errors import InputError
-from nextlabel.prose import counted, iso, without_passwords
 from nextlabel.reporting.report import Report
+from nextlabel.wording import counted, iso, without_passwords
 
 app = typer.Typer(help="Make, list and revoke tokens.", no_args_is_help=True)
 #: Changes that are shown at most.

@@ -9,11 +9,11 @@ import typer
 
 from nextlabel.cli import options as opt
 from nextlabel.cli.database import LabelFlags
-from nextlabel.cli.output import checked_file, say, say_read, working
+from nextlabel.cli.output import checked_file, report_reading, say, working
 from nextlabel.errors import InputError
 from nextlabel.files.write import write_csv
-from nextlabel.prose import counted
 from nextlabel.reporting.report import Report
+from nextlabel.wording import counted
 
 
 @opt.verb(out=True, page=True)
@@ -71,7 +71,7 @@ def workers(
     if answer == "pair":
         with working(f"Learning from {labels}"):
             found = learn_pairs(labels)
-        say_read(*found.read)
+        report_reading(*found.read)
         report = pairs_report(found, f"Items of {labels}, the best first", top, seconds=perf_counter() - begin)
     else:
         with working(f"Reading {labels}"):
@@ -84,7 +84,7 @@ def workers(
             words = None if gold is None or answer == "choice" else gold
             known = None if words is None else read_answers(words, columns.task_column, columns.label_column)
             truth, known_of = columns.gold(gold if words is None else None, table), columns.features(features)
-        read, notes, bound = say_read(table.report, truth, known_of), list[str](), dict[str, Any]()
+        read, notes, bound = report_reading(table.report, truth, known_of), list[str](), dict[str, Any]()
         with working(f"Learning from {labels}"):
             if answer == "multi":
                 found = learn_labels(table, known)

@@ -53,7 +53,7 @@ from nextlabel.crowd.learner import learn_jointly
 from nextlabel.errors import ConflictError, InputError, NextlabelError
 from nextlabel.files.features import Features
 from nextlabel.files.predictions import SLACK
-from nextlabel.prose import counted, listed
+from nextlabel.wording import counted, listed
 
 #: A campaign on a database, or behind a service's address: both have the same methods.
 AnnotatedCampaign = Campaign | ServiceCampaign

@@ -38,7 +38,7 @@ from nextlabel.errors import InputError
 from nextlabel.files.columns import cell_text
 from nextlabel.files.labels import LabelTable, as_label_table
 from nextlabel.files.tables import Frame
-from nextlabel.prose import counted
+from nextlabel.wording import counted
 
 Level = Literal["nominal", "ordinal", "interval"]
 #: Draws of the bootstrap; with more items than so many, random blocks of items are drawn in their stead.

@@ -35,7 +35,7 @@ from nextlabel.errors import FileFormatError, InputError
 from nextlabel.files.columns import folded
 from nextlabel.files.labels import ResultTable, Said, read_results, read_said
 from nextlabel.files.tables import Frame, TableSummary
-from nextlabel.prose import counted, tallied
+from nextlabel.wording import counted, tallied
 
 if TYPE_CHECKING:
     from nextlabel.crowd.learn import LearntCrowd

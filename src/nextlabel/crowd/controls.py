@@ -33,7 +33,7 @@ from scipy.special import betaincinv, softmax, stdtr
 
 from nextlabel.arrays import Bools, Floats, Ints
 from nextlabel.crowd.fit import CrowdFit, CrowdLabels
-from nextlabel.prose import counted
+from nextlabel.wording import counted
 
 #: Chance of one false verdict in a whole crowd, for each of the tests.
 LEVEL = 0.01

@@ -13,7 +13,7 @@ from nextlabel.crowd.prior import CrowdPrior
 from nextlabel.errors import InputError
 from nextlabel.files.labels import LabelTable
 from nextlabel.kernels.crowd_fit import CrowdState, new_state, refit, stiffness
-from nextlabel.prose import counted
+from nextlabel.wording import counted
 
 #: Sweeps after which a fit is given up, and the rise of the bound per label at which it is over.
 MOST_ITERATIONS, TOLERANCE = 500, 1e-8

@@ -52,7 +52,7 @@ from nextlabel.errors import FileFormatError, InputError
 from nextlabel.files.columns import cell_text, folded
 from nextlabel.files.labels import LabelTable, ResultTable, read_results
 from nextlabel.files.write import whole_file
-from nextlabel.prose import counted
+from nextlabel.wording import counted
 
 FORMAT: Final = "nextlabel guarantee 1"
 #: The smallest share that a statement may be about, and the largest is as far from 1.

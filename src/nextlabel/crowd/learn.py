@@ -51,7 +51,7 @@ from nextlabel.files.features import read_features
 from nextlabel.files.labels import Gold, LabelTable, as_gold, as_label_table
 from nextlabel.files.tables import Frame
 from nextlabel.notebook import interval_picture, table_html
-from nextlabel.prose import counted, listed
+from nextlabel.wording import counted, listed
 
 #: By how much the truth was below what was expected on recorded crowds.
 RECORDED = "3 to 11 points"

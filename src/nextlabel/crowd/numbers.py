@@ -47,7 +47,7 @@ from nextlabel.errors import InputError
 from nextlabel.files.columns import cell_text
 from nextlabel.files.labels import LabelTable, as_label_table
 from nextlabel.files.tables import Frame
-from nextlabel.prose import counted
+from nextlabel.wording import counted
 
 #: Powers that are tried, and by how much the best one's reliability must exceed that of 1.
 POWERS, CLEARLY = (0.25, 0.35, 0.5, 0.7, 1.0), 0.02

@@ -38,7 +38,7 @@ from nextlabel.crowd.skill import Estimate, Intervals
 from nextlabel.errors import FileFormatError, InputError
 from nextlabel.files.columns import cell_text
 from nextlabel.files.tables import Frame, TableSummary, open_table
-from nextlabel.prose import counted, listed
+from nextlabel.wording import counted, listed
 
 COLUMNS = ("first", "second", "worker", "label")
 TIE = "tie"

@@ -54,7 +54,7 @@ from nextlabel.errors import InputError
 from nextlabel.files.columns import cell_text
 from nextlabel.files.labels import LabelTable, as_label_table
 from nextlabel.files.tables import Frame
-from nextlabel.prose import listed
+from nextlabel.wording import listed
 
 Kind = Literal["choice", "rating", "multi"]
 #: Sweeps of a fit; labels per truth of a worker's mean channel, of the coin, and of a part's tendency.

@@ -33,7 +33,7 @@ import numpy as np
 from nextlabel.arrays import Floats, Ints
 from nextlabel.errors import FileFormatError, InputError
 from nextlabel.files.tables import Table, TableSummary
-from nextlabel.prose import listed
+from nextlabel.wording import listed
 
 #: Cells that hold no label, besides empty ones; in small letters.
 NO_LABEL = frozenset({"nan", "null", "<na>"})

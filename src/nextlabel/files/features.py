@@ -34,7 +34,7 @@ from nextlabel.arrays import Ints
 from nextlabel.errors import FileFormatError, InputError
 from nextlabel.files.columns import cell_text, find_columns
 from nextlabel.files.tables import NamedColumns, open_stream, open_table
-from nextlabel.prose import counted, is_text, listed
+from nextlabel.wording import counted, is_text, listed
 
 #: Characters of a text that are read, numbers of an item, and items that a message names.
 LONGEST, MOST_NUMBERS, SHOWN = 20_000, 20_000, 3

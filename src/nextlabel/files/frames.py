@@ -13,7 +13,7 @@ from typing import Any, Literal, get_args
 import narwhals as nw
 
 from nextlabel.errors import InputError
-from nextlabel.prose import joined, needs
+from nextlabel.wording import joined, needs
 
 Library = Literal["pandas", "polars", "pyarrow"]
 #: Names that users give, which may be numbers of theirs.

@@ -27,7 +27,7 @@ import numpy as np
 from nextlabel.errors import FileFormatError
 from nextlabel.files.columns import NO_LABEL, CodedColumn, LabelColumns, cell_name, cell_text, folded, seconds
 from nextlabel.files.tables import TableSummary
-from nextlabel.prose import listed
+from nextlabel.wording import listed
 
 #: Kinds of results that hold a label, and the key of their value.
 KINDS = {

@@ -51,7 +51,7 @@ from nextlabel.files.columns import (
 )
 from nextlabel.files.label_studio import is_export, read_export
 from nextlabel.files.tables import Frame, JsonTable, TableSummary, open_table
-from nextlabel.prose import counted, listed, tallied
+from nextlabel.wording import counted, listed, tallied
 
 Duplicates = Literal["first", "keep"]
 

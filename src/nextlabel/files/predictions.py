@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from nextlabel.errors import FileFormatError, InputError
 from nextlabel.files.columns import USUAL, cell_text, folded, known_name, probability
-from nextlabel.prose import listed
+from nextlabel.wording import listed
 
 #: What may stand before a label's name in the name of its column of probabilities.
 PREFIXES = ("", "p_", "prob_", "probability_")

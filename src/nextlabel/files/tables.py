@@ -47,7 +47,7 @@ from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast
 
 from nextlabel.errors import FileFormatError, InputError
-from nextlabel.prose import counted, listed, needs, tallied
+from nextlabel.wording import counted, listed, needs, tallied
 
 if TYPE_CHECKING:
     import narwhals as nw

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from nextlabel.errors import InputError
-from nextlabel.prose import needs
+from nextlabel.wording import needs
 
 #: What the texts that spreadsheets run begin with, some of them only after blanks that they skip; numbers are harmless.
 _RUN = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")

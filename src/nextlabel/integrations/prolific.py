@@ -29,7 +29,7 @@ from nextlabel.errors import FileFormatError, InputError, TokenError
 from nextlabel.files.columns import cell_text
 from nextlabel.files.tables import read_table, uploaded_format
 from nextlabel.integrations.platform import Meaning, Platform, StatusChange
-from nextlabel.prose import listed
+from nextlabel.wording import listed
 
 PARTICIPANT, STUDY, SUBMISSION = "PROLIFIC_PID", "STUDY_ID", "SESSION_ID"
 

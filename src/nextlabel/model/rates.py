@@ -52,7 +52,7 @@ from scipy.special import chdtri
 from nextlabel.arrays import Floats
 from nextlabel.errors import InputError
 from nextlabel.files.labels import LabelTable, as_label_table
-from nextlabel.prose import counted, percent, tallied
+from nextlabel.wording import counted, percent, tallied
 
 DRAWS, TESTED = 999, 2000
 #: Units of time by their names: how many seconds they are, and the word for one. Clocks are seen to have these steps.

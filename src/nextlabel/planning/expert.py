@@ -44,9 +44,9 @@ from nextlabel.crowd.guarantee import (
 from nextlabel.errors import refuse
 from nextlabel.files.columns import cell_text, folded
 from nextlabel.files.labels import Gold, LabelTable, ResultTable
-from nextlabel.prose import counted
 from nextlabel.reporting.report import Table
 from nextlabel.reporting.style import drawing
+from nextlabel.wording import counted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -9,10 +9,10 @@ from nextlabel.crowd.agreement import Agreement
 from nextlabel.crowd.numbers import LearntNumbers
 from nextlabel.crowd.pairs import LearntPairs
 from nextlabel.crowd.questions import LearntLabels
-from nextlabel.prose import counted
 from nextlabel.reporting.artifacts import to_eight_digits
 from nextlabel.reporting.report import Report, Table, read_sentences
 from nextlabel.reporting.style import BLUE, ORANGE, drawing
+from nextlabel.wording import counted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -15,8 +15,8 @@ from string import Formatter
 from typing import TYPE_CHECKING, Any
 
 from nextlabel.notebook import table_html
-from nextlabel.prose import needs
 from nextlabel.version import __version__
+from nextlabel.wording import needs
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

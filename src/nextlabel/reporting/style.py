@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from nextlabel.prose import needs
+from nextlabel.wording import needs
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

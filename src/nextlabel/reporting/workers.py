@@ -12,10 +12,10 @@ import numpy as np
 from nextlabel.crowd.agreement import Agreement
 from nextlabel.crowd.learn import RECORDED, LearntCrowd, LearntWorker
 from nextlabel.crowd.skill import AGAINST, AT_CHANCE, CHANGED, COPYING, FAILS, ONLY_CONTROLS, SAME, Estimate
-from nextlabel.prose import counted, listed
 from nextlabel.reporting.artifacts import to_eight_digits
 from nextlabel.reporting.report import Report, Table, read_sentences
 from nextlabel.reporting.style import BLUE, GREY, INK, ORANGE, PINK, RED, drawing
+from nextlabel.wording import counted, listed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -12,7 +12,7 @@ from threading import Thread
 from time import sleep
 from typing import Any, TextIO
 
-from nextlabel.prose import iso, without_passwords
+from nextlabel.wording import iso, without_passwords
 
 request_log = logging.getLogger("nextlabel.service")
 #: The most lines that are held back before they are written, and for how many seconds.

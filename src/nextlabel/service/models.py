@@ -42,7 +42,7 @@ from nextlabel.campaign.states import LONGEST_REASON, Reason, Standing
 from nextlabel.campaign.webhooks import LONGEST_URL, TYPES, Webhook
 from nextlabel.crowd.audit import Audit
 from nextlabel.integrations.platforms import PlatformName
-from nextlabel.prose import iso_or_none
+from nextlabel.wording import iso_or_none
 
 B = TypeVar("B", bound="RequestBody")
 

@@ -46,9 +46,9 @@ from nextlabel.model.tasks import whole
 from nextlabel.policies.allocation import Outlook
 from nextlabel.policies.crowd.forms import new_crowd
 from nextlabel.policies.crowd.valued import PairCrowd, numbers_of
-from nextlabel.prose import counted
 from nextlabel.reporting.artifacts import Row
 from nextlabel.reporting.report import Report, Table
+from nextlabel.wording import counted
 
 Rule = Literal["value", "even"]
 Progress = Callable[[float], None]

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from nextlabel.errors import InputError, refuse
-from nextlabel.prose import needs
 from nextlabel.solve.progress import Progress
+from nextlabel.wording import needs
 
 ENGINES = ("local", "dask")
 #: Plays replications first .. first + count - 1; of each array that it returns the rows are replications.

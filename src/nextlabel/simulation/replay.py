@@ -43,9 +43,9 @@ from nextlabel.model.tasks import TaskClass
 from nextlabel.policies.base import MOST_IN_FLIGHT, Policy, Setting
 from nextlabel.policies.rollout_arrays import Rollout, make_policy_arrays, make_problem_arrays
 from nextlabel.policies.uniform import Uniform
-from nextlabel.prose import listed
 from nextlabel.simulation.engine import Engine, run_chunks
 from nextlabel.solve.progress import Progress, part
+from nextlabel.wording import listed
 
 ORDERS = {"random": RANDOM, "file": FILE, "reversed": REVERSED}
 #: What a task counts for whose posterior is a coin flip: half a task, or as if it were decided one way.

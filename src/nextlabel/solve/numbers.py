@@ -37,8 +37,8 @@ import numpy as np
 from nextlabel.arrays import Floats, Ints
 from nextlabel.errors import ProblemError, TooLargeError
 from nextlabel.model.tables import known_keys
-from nextlabel.prose import counted
 from nextlabel.solve.random_order import RandomOrder, Turn, best
+from nextlabel.wording import counted
 
 NumberPolicy = Literal["value", "uncertain", "uniform"]
 POLICIES: tuple[NumberPolicy, ...] = ("value", "uncertain", "uniform")

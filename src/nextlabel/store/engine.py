@@ -56,7 +56,7 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 from sqlalchemy.pool import QueuePool, StaticPool
 
 from nextlabel.errors import BusyError, InputError, StorageFullError, UnavailableError
-from nextlabel.prose import without_passwords
+from nextlabel.wording import without_passwords
 
 try:
     import psycopg

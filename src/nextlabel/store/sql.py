@@ -47,7 +47,6 @@ from nextlabel.campaign.state import CampaignState, new_campaign
 from nextlabel.errors import ConflictError, InputError, NotFoundError
 from nextlabel.model.prior import Prior
 from nextlabel.model.tables import prior_from
-from nextlabel.prose import is_text
 from nextlabel.store.campaign_tables import (
     LEASES,
     REASON,
@@ -91,6 +90,7 @@ from nextlabel.store.tables import (
     workers,
 )
 from nextlabel.tracing import span
+from nextlabel.wording import is_text
 
 #: Rows that are fetched at once where their size is limited, and events that a campaign follows at once.
 ROW_BUFFER, FOLLOWED = 20, 2000

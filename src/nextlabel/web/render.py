@@ -17,11 +17,11 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from nextlabel.errors import NotAllowedError
-from nextlabel.prose import counted
 from nextlabel.service.app_state import app_state
 from nextlabel.service.middleware import prefixed, request_context
 from nextlabel.service.problem_details import problem_response, problem_type
 from nextlabel.web.dashboard import formatting
+from nextlabel.wording import counted
 
 TEMPLATES = Path(__file__).parent / "templates"
 

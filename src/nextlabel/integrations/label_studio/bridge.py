@@ -46,7 +46,7 @@ from nextlabel.campaign.predictions import workers_of
 from nextlabel.campaign.rows import LeaseRow
 from nextlabel.errors import ConflictError, InputError, NextlabelError, NotFoundError, UnavailableError
 from nextlabel.integrations.label_studio.api import LabelStudio
-from nextlabel.prose import listed
+from nextlabel.wording import listed
 
 #: The field of a task's data that says whose next task it is.
 FIELD: Final = "nextlabel"

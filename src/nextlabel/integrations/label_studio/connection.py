@@ -26,9 +26,9 @@ from nextlabel.campaign.settings import ALL, CampaignSettings
 from nextlabel.errors import ConflictError, InputError, NotFoundError, TokenError, UnavailableError
 from nextlabel.integrations.label_studio.api import LabelStudio
 from nextlabel.integrations.label_studio.bridge import Annotators, Bridge, Control, control_of
-from nextlabel.prose import listed
 from nextlabel.service.limits import address_of
 from nextlabel.service.links import signing_key
+from nextlabel.wording import listed
 
 #: Annotations that Label Studio must allow for one task: it hands a task out until it has so many.
 OVERLAP: Final = 1000

@@ -15,7 +15,6 @@ from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.rows import CampaignRow, checked_campaign_id
 from nextlabel.campaign.settings import CampaignSettings
 from nextlabel.errors import GoneError, InputError, NotFoundError, UnavailableError
-from nextlabel.prose import iso
 from nextlabel.service.app_state import Service, app_state
 from nextlabel.service.auth import ROLES, CampaignId
 from nextlabel.service.middleware import principal_of, request_context
@@ -28,6 +27,7 @@ from nextlabel.service.models import (
     status_json,
 )
 from nextlabel.service.openapi import problems
+from nextlabel.wording import iso
 
 router = APIRouter(tags=["campaigns"])
 

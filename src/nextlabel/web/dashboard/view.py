@@ -20,7 +20,6 @@ from nextlabel.campaign.rates import arrival_rate, completion_rate, lease_second
 from nextlabel.campaign.rows import CampaignRow, LeaseRow, TaskRow
 from nextlabel.campaign.settings import SIDES, CampaignSettings, is_pair, shown_payload
 from nextlabel.campaign.states import REASONS
-from nextlabel.prose import counted, joined, listed
 from nextlabel.service.auth import Rights
 from nextlabel.store.sql import SqlStore
 from nextlabel.web.dashboard.forecasts import ForecastView
@@ -37,6 +36,7 @@ from nextlabel.web.dashboard.formatting import (
 )
 from nextlabel.web.dashboard.state import DashboardState, StateSummary
 from nextlabel.web.render import render
+from nextlabel.wording import counted, joined, listed
 
 MOST_WORKERS, ITEMS_SHOWN, HARD_SHOWN, LEASES_SHOWN, COMMENTS_SHOWN, LOG_LINES = 50, 20, 10, 10, 10, 20
 

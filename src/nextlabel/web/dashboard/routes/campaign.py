@@ -27,7 +27,6 @@ from nextlabel.files.columns import with_point
 from nextlabel.files.predictions import read_predictions
 from nextlabel.files.tables import delimited, uploaded_format
 from nextlabel.files.tasks import TaskReader
-from nextlabel.prose import counted
 from nextlabel.service.app_state import Service, app_state, link_base, link_warning
 from nextlabel.service.auth import CampaignId
 from nextlabel.service.links import link_url, revoke_links
@@ -52,6 +51,7 @@ from nextlabel.web.dashboard.state import dashboard_state
 from nextlabel.web.dashboard.view import campaign_view, chart_data, fingerprints, render_parts, with_tasks
 from nextlabel.web.markdown import safe_html
 from nextlabel.web.render import page
+from nextlabel.wording import counted
 
 router = APIRouter(route_class=GuardedRoute, include_in_schema=False)
 

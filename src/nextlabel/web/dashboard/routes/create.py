@@ -22,7 +22,6 @@ from nextlabel.errors import FileFormatError, InputError, NotFoundError
 from nextlabel.files.columns import number, with_point
 from nextlabel.files.tables import DelimitedTable
 from nextlabel.files.tasks import guess_columns
-from nextlabel.prose import listed
 from nextlabel.service.access import campaign_in
 from nextlabel.service.app_state import app_state
 from nextlabel.service.background import in_background
@@ -32,6 +31,7 @@ from nextlabel.web.dashboard.forecasts import ACCURACY, BudgetCurve
 from nextlabel.web.dashboard.setting_form import offered, read_setting, setting_field
 from nextlabel.web.dashboard.state import DashboardState, UploadedFile, dashboard_state
 from nextlabel.web.render import page
+from nextlabel.wording import listed
 
 router = APIRouter(route_class=GuardedRoute, include_in_schema=False)
 

@@ -18,13 +18,13 @@ from nextlabel.campaign.webhooks import TYPES
 from nextlabel.errors import InputError
 from nextlabel.integrations import mturk, prolific
 from nextlabel.integrations.platforms import PLATFORMS, PlatformName
-from nextlabel.prose import counted, listed
 from nextlabel.service.app_state import Service, app_state, link_base, link_warning
 from nextlabel.service.auth import CampaignId
 from nextlabel.service.links import link_url, revoke_links
 from nextlabel.service.routes.platforms import bonus_file, hook_url
 from nextlabel.service.webhooks import WebhookSender, checked_address, send_trial
 from nextlabel.web.dashboard.access import NO_ACTION, Form, GuardedRoute, Told, campaign_page
+from nextlabel.wording import counted, listed
 
 router = APIRouter(route_class=GuardedRoute, include_in_schema=False)
 

@@ -631,7 +631,8 @@ def _json_list(stream: IO[bytes], name: str, longest: int) -> Iterator[Any]:
             is_what = "is not a JSON list" if start else "is empty"
             raise FileFormatError(f"{name} {is_what}.", "Give a list in square brackets.")
         at += 1
-        at += (ended := mark() == "]")
+        ended = mark() == "]"
+        at += ended
         while not ended:
             place += 1
             mark()

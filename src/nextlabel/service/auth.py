@@ -79,6 +79,9 @@ class Authenticator:
     ) -> None:
         self._access, self._links, self._limits = access, links, limits
         self._open = _OPEN | _METRICS if open_metrics else _OPEN
+        #: Workers by what they send, as long as the state of access is the one that they were found by.
+        self._workers: dict[bytes | None, Principal] = {}
+        self._workers_of = access.state
 
     async def authenticate(self, scope: Scope, authorization: bytes | None) -> Principal | None:
         """The sender, None where no token is needed; raises TokenError, NotAllowedError or TooManyRequestsError."""
@@ -108,6 +111,10 @@ class Authenticator:
         await self._access.note(token, campaign_in(path) or created, f"{scope['method']} {route}")
 
     async def _principal(self, scope: Scope, authorization: bytes | None) -> Principal:
+        if self._access.state is not self._workers_of:
+            self._workers, self._workers_of = {}, self._access.state
+        if (known_worker := self._workers.get(authorization)) is not None:
+            return known_worker
         scheme, _, token = (authorization or b"").decode("latin-1").partition(" ")
         token = token.strip()
         if scheme.lower() != "bearer" or not token:
@@ -117,7 +124,8 @@ class Authenticator:
             if key is None:
                 self._limits.failed_sign_in(address_of(scope))
                 raise TokenError("the token was not issued by this service, or was revoked.", _HINT)
-            return Principal(key.campaign, key.worker, role=None)
+            self._workers[authorization] = worker = Principal(key.campaign, key.worker, role=None)
+            return worker
         known = await self._access.find_token(token)
         if known is None:
             self._limits.failed_sign_in(address_of(scope))

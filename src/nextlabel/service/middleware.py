@@ -200,6 +200,9 @@ class BodyLimitMiddleware:
             while announced <= DISCARD_LIMIT and (await receive()).get("more_body", False):
                 pass
             raise BodyTooLargeError(limit)
+        if sizes:  # a server hands on no more than was announced
+            await self._app(scope, receive, send)
+            return
         size = 0
 
         async def receive_limited() -> Message:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields
+from functools import cache
 from inspect import signature
 from typing import Annotated, Any, Literal, TypeVar, get_type_hints
 
@@ -300,10 +301,16 @@ def is_time(name: str) -> bool:
     return name in ("at", "deadline") or name.endswith("_at")
 
 
+@cache
+def _fields_of(kind: type) -> tuple[tuple[str, bool], ...]:
+    """The fields of a dataclass, and whether each is a time: replies to workers ask for them at every request."""
+    return tuple((one.name, is_time(one.name)) for one in fields(kind))
+
+
 def to_json(value: Any, **replaced: Any) -> dict[str, Any]:
     """A dataclass as JSON, with its times in ISO 8601; dataclasses within it are left to FastAPI."""
-    found = {one.name: getattr(value, one.name) for one in fields(value)}
-    return {name: iso_or_none(one) if is_time(name) else one for name, one in found.items()} | replaced
+    found = _fields_of(type(value))  # type: ignore[arg-type]  # types are hashable
+    return {name: iso_or_none(getattr(value, name)) if at else getattr(value, name) for name, at in found} | replaced
 
 
 def status_json(status: CampaignStatus) -> dict[str, Any]:

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.routing import APIRoute
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
@@ -29,7 +30,6 @@ from nextlabel.service.openapi import body_of, problems
 
 router = APIRouter(tags=["work"])
 
-JSON = "application/json"
 #: Seconds that an ask waits for tables that are being computed, and after which the worker may ask again.
 TABLES_WAIT_S, RETRY_AFTER_S = 20.0, 2.0
 _ASK: dict[int | str, dict[str, Any]] = {200: {"model": AskResponse}, **problems(404, 409)}
@@ -114,15 +114,36 @@ def ask_response(reply: Lease | NoTask) -> Response:
         body: dict[str, Any] = {
             "lease": None, "reason": reply.reason, "detail": reply.sentence, "retry_after": reply.retry_after,
         }  # fmt: skip
-        headers = {} if reply.retry_after is None else {"retry-after": str(int(reply.retry_after))}
-        return Response(json.dumps(body), headers=headers, media_type=JSON)
-    body = {"lease": to_json(reply), "reason": None, "detail": None, "retry_after": None}
-    return Response(json.dumps(body), media_type=JSON)
+        return JsonReply(body, [] if reply.retry_after is None else [(b"retry-after", b"%d" % int(reply.retry_after))])
+    return JsonReply({"lease": to_json(reply), "reason": None, "detail": None, "retry_after": None})
 
 
 def receipt_response(told: Receipt) -> Response:
     """The response to a command on a lease."""
-    return Response(json.dumps(to_json(told)), media_type=JSON)
+    return JsonReply(to_json(told))
+
+
+class WorkRequest(Request):
+    """A request whose body is read in one go: Starlette's own way is for bodies of any size."""
+
+    async def body(self) -> bytes:
+        """The whole body."""
+        body, more = b"", True
+        while more:
+            message = await self.receive()
+            if message["type"] != "http.request":
+                raise ClientDisconnect
+            body, more = body + message.get("body", b""), message.get("more_body", False)
+        return body
+
+
+class JsonReply(Response):
+    """A table as JSON, with further headers: a response without what these routes do not use."""
+
+    def __init__(self, value: dict[str, Any], headers: Iterable[tuple[bytes, bytes]] = ()) -> None:
+        self.status_code, self.background, self.body = 200, None, json.dumps(value).encode()
+        size = b"%d" % len(self.body)
+        self.raw_headers = [(b"content-length", size), (b"content-type", b"application/json"), *headers]
 
 
 class WorkRouter:
@@ -145,5 +166,5 @@ class WorkRouter:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle a request that is for one of the routes."""
         (id,) = scope["path_params"].values()
-        response = await scope["route"].endpoint(id, Request(scope, receive))
+        response = await scope["route"].endpoint(id, WorkRequest(scope, receive))
         await response(scope, receive, send)

@@ -63,7 +63,7 @@ from nextlabel.campaign.rates import (
 from nextlabel.campaign.rows import CampaignRow
 from nextlabel.crowd.answers import Choice, Number
 from nextlabel.crowd.audit import Audit
-from nextlabel.crowd.number_draws import draw_numbers
+from nextlabel.crowd.number_draws import draw_numbers, part_of
 from nextlabel.errors import ConflictError, InputError, UnavailableError
 from nextlabel.model.prior import Prior
 from nextlabel.model.problem import PiecewiseRate, Problem
@@ -577,7 +577,7 @@ def _why_none(row: CampaignRow) -> str:
 
 
 def _by_utility(row: CampaignRow) -> bool:
-    return getattr(row.config.answer_type, "utility", None) is not None
+    return row.config.answer_type.utility is not None
 
 
 def _needs_bound(row: CampaignRow) -> bool:
@@ -639,20 +639,23 @@ def labels_to_come(found: _Crowd) -> tuple[int, float, CrowdSupply]:
 
 
 def number_bound(crowd: CrowdSnapshot, supply: CrowdSupply, labels: int) -> float:
-    """The same of numbers: all that the most precise labels of the supply say, poured over the items.
+    """The bound of a campaign for numbers: the most precise ``labels`` of the supply, poured over the items.
 
     A normal belief of precision p holds the truth within c with probability erf(c sqrt(p / 2)), which is concave in p:
-    no other way of spreading a precision gets more items right.
+    no other way of spreading a precision gets more items right. Of many items a part has its share of the labels.
     """
     fit, kind, values = crowd.fit, crowd.kind, list[float]()
     if fit is None or not isinstance(kind, Number):
         return 1.0
+    asked = crowd.gold < 0
+    some, part = part_of(numbers_of(kind, crowd.answers), asked)
     each = np.append(supply.labels, np.full(supply.people, supply.newcomers / max(supply.people, 1)))
-    for one in draw_numbers(fit, numbers_of(kind, crowd.answers), CROWDS, supply.people):
+    share = len(some) / max(int(asked.sum()), 1)
+    for one in draw_numbers(fit, part, CROWDS, supply.people):
         own = np.append(one.own, one.new)
         best = np.argsort(-own)
-        taken = np.diff(np.minimum(np.cumsum(each[best]), labels), prepend=0.0)
-        sds = one.scale / np.sqrt(poured(one.total[crowd.gold < 0], float(taken @ own[best])))
+        taken = share * np.diff(np.minimum(np.cumsum(each[best]), labels), prepend=0.0)
+        sds = one.scale / np.sqrt(poured(one.total, float(taken @ own[best])))
         values.append(float(kind.certainty(np.stack([sds, sds], axis=1)).mean()))
     return upper_limit(np.array(values))
 

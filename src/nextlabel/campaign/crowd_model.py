@@ -161,7 +161,7 @@ class CrowdSnapshot:
             return expected_jointly(self.beliefs, self.shares, self.word, self.learner["bits"], self.gold)
         return expected_accuracy(
             self.answers, self.beliefs, self.prior, self.gold, self.prior_offset, self.draws,
-            self.kind.best(self.beliefs) if getattr(self.kind, "utility", None) else None,
+            None if self.kind.utility is None else self.kind.best(self.beliefs),
         )  # fmt: skip
 
     @cached_property

@@ -173,7 +173,7 @@ class CampaignSettings(DeclaredSettings):
             raise InputError(f"policy {self.policy!r} is for recorded labels.", "Use crowd or crowd-uncertainty.")
         if self.threshold != declared("threshold").default:
             raise InputError(f"policy {self.policy!r} has no threshold: each task has one true answer.", hint)
-        if self.reward != Accuracy() and getattr(self.answer_type, "utility", None) is None:
+        if self.reward != Accuracy() and self.answer_type.utility is None:
             raise InputError(
                 f"policy {self.policy!r} takes accuracy or, for a choice, a utility with a row for each label.", hint
             )

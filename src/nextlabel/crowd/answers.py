@@ -54,6 +54,8 @@ class Answer(ABC):
     #: What is asked for and the settings that mean nothing then; empty where the policy may be any.
     noun: ClassVar[str] = ""
     refuses: ClassVar[tuple[str, ...]] = ()
+    #: What answers [answer][truth] are worth, None if those that are right are; only a choice may have one.
+    utility: tuple[tuple[float, ...], ...] | None = None
 
     @property
     def labels(self) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import gammaln, ndtr
 
-from nextlabel.arrays import Bools, Floats
+from nextlabel.arrays import Bools, Floats, Ints
 from nextlabel.crowd.answers import Number
 from nextlabel.crowd.expected import DRAWS, MOST_TASKS, WIDTH, ExpectedAccuracy
 from nextlabel.crowd.numbers import (
@@ -93,26 +93,30 @@ def draw_numbers(fit: NumberFit, data: NumberLabels, draws: int = DRAWS, newcome
         hold = float(HOLDS[(logp + rng.gumbel(size=len(HOLDS))).argmax()])
 
 
+def part_of(data: NumberLabels, asked: Bools) -> tuple[Ints, NumberLabels]:
+    """Of many items ``asked`` (K,) a part, evenly spread, with its labels: draws take as long as there are labels."""
+    there = np.flatnonzero(asked)
+    some = there[:: -(-len(there) // MOST_TASKS) or 1]
+    number = np.full(len(asked), -1)
+    number[some] = np.arange(len(some))
+    task = number[data.task]
+    inside = task >= 0
+    return some, NumberLabels(task[inside], data.worker[inside], data.number[inside], len(some), data.workers)
+
+
 def expected_numbers(
     kind: Number, fit: NumberFit, data: NumberLabels, asked: Bools, read: Floats, draws: int = DRAWS
 ) -> ExpectedAccuracy:
-    """The share of the items ``asked`` (K,) for which ``read`` (K,) is within the tolerance, with a 95% interval.
-
-    Of many items a part is drawn, evenly spread.
-    """
-    there = np.flatnonzero(asked)
-    some = there[:: -(-len(there) // MOST_TASKS) or 1]
+    """The share of the items ``asked`` (K,) for which ``read`` (K,) is within the tolerance, with a 95% interval."""
+    some, part = part_of(data, asked)
     if not len(some):
         return ExpectedAccuracy(np.nan, 0.0, 1.0, 0.0)
-    number, found, doubt = np.full(len(asked), -1), list[float](), 0.0
-    number[some] = np.arange(len(some))
-    inside = number[data.task] >= 0
-    task, worker, said = number[data.task[inside]], data.worker[inside], data.number[inside]
-    for one in draw_numbers(fit, NumberLabels(task, worker, said, len(some), data.workers), draws):
+    found, doubt, items = list[float](), 0.0, int(asked.sum())
+    for one in draw_numbers(fit, part, draws):
         sd = one.scale / np.sqrt(one.total)
         below, above = (ndtr((read[some] + side * kind.tolerance - one.mean) / sd) for side in (-1.0, 1.0))
         found.append(float((above - below).mean()))
         doubt += float(((above - below) * (1.0 - above + below)).mean()) / draws
     mean, learnt = float(np.mean(found)), float(np.var(found, ddof=1))
-    half = WIDTH * float(np.sqrt(learnt + doubt / len(there))) + 0.5 / len(there)
+    half = WIDTH * float(np.sqrt(learnt + doubt / items)) + 0.5 / items
     return ExpectedAccuracy(mean, max(mean - half, 0.0), min(mean + half, 1.0), learnt)

@@ -28,7 +28,7 @@ from dataclasses import replace
 import numpy as np
 
 from nextlabel.arrays import Bools, Floats, Ints
-from nextlabel.crowd.answers import Answer, Choice, Number, Pair, Rating
+from nextlabel.crowd.answers import Answer, Number, Pair, Rating
 from nextlabel.crowd.fit import CrowdLabels
 from nextlabel.crowd.noise import answers_at_random
 from nextlabel.crowd.prior import CrowdPrior
@@ -218,5 +218,5 @@ def new_crowd(
     if isinstance(kind, Rating):
         return RatingCrowd(kind, start, rule, seed, prior)
     found = GrowingCrowd(start, rule, seed, prior)
-    found.settings = replace(found.settings, utility=kind.utility if isinstance(kind, Choice) else None)
+    found.settings = replace(found.settings, utility=kind.utility)
     return found

@@ -8,7 +8,7 @@ from benchmarks.number_crowds import drawn_crowd, own_word
 
 import nextlabel as nl
 from nextlabel.crowd.answers import Number
-from nextlabel.crowd.number_draws import draw_numbers, expected_numbers
+from nextlabel.crowd.number_draws import draw_numbers, expected_numbers, part_of
 from nextlabel.crowd.numbers import NumberLabels, fit_numbers
 
 KIND = Number(0.0, 100.0)
@@ -26,7 +26,7 @@ def test_the_share_right_and_its_interval(sds: tuple[float, ...]) -> None:
 def test_precisions_are_drawn_around_those_of_the_crowd() -> None:
     truth, data, sd = drawn_crowd(3, 800, (3.0, 8.0, 20.0))
     fit = fit_numbers(data, KIND)
-    drawn = list(draw_numbers(fit, data, 40, newcomers=5))
+    drawn = list(draw_numbers(fit, part_of(fit, data, np.ones(data.tasks, dtype=np.bool_)), 40, newcomers=5))
     own = np.median([one.scale / np.sqrt(one.own) for one in drawn], axis=0)
     assert np.abs(np.log(own / sd)).max() < 0.6
     assert all(one.new.shape == (5,) and (one.total > 0).all() for one in drawn)
@@ -70,3 +70,15 @@ def test_a_live_campaign_has_a_bound_after_three_labels_for_every_item() -> None
         right = np.mean([abs(float(one.label) - truth[int(one.task)]) <= 5.0 for one in campaign.results()])
         assert right <= late.upper + 0.1
         assert campaign.verify().right
+
+
+def test_of_many_items_a_part_is_drawn_and_all_labels_count_for_their_workers() -> None:
+    """Six labels of each worker are of the part, 150 of the others: without them half of the share right is lost."""
+    rng, items, workers = np.random.default_rng(7), 100_000, 2000
+    task = np.repeat(np.arange(items), 3)
+    worker, truth = rng.integers(0, workers, len(task)), rng.normal(50, 15, items)
+    said = truth[task] + rng.choice([4.0, 8.0], workers)[worker] * rng.standard_normal(len(task))
+    data = NumberLabels(task, worker, np.clip(said, 0, 100), items, workers)
+    fit = fit_numbers(data, KIND)
+    found = expected_numbers(KIND, fit, data, np.ones(items, dtype=np.bool_), fit.estimate)
+    assert abs(found.mean - (np.abs(fit.estimate - truth) <= 5.0).mean()) < 0.01

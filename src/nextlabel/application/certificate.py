@@ -648,9 +648,9 @@ def number_bound(crowd: CrowdSnapshot, supply: CrowdSupply, labels: int) -> floa
     if fit is None or not isinstance(kind, Number):
         return 1.0
     asked = crowd.gold < 0
-    some, part = part_of(numbers_of(kind, crowd.answers), asked)
+    part = part_of(fit, numbers_of(kind, crowd.answers), asked)
     each = np.append(supply.labels, np.full(supply.people, supply.newcomers / max(supply.people, 1)))
-    share = len(some) / max(int(asked.sum()), 1)
+    share = len(part.items) / max(int(asked.sum()), 1)
     for one in draw_numbers(fit, part, CROWDS, supply.people):
         own = np.append(one.own, one.new)
         best = np.argsort(-own)

@@ -7,7 +7,8 @@ surer than it is while labels are few. Here all of them are drawn together (Gibb
 
     E = mean over draws of 1/K sum_i P(|what is read out - x_i| <= tolerance | labels, rest of the draw)
 
-counts what is not known of any of them. Gains and the scale of x trade against each other; labels know only their
+counts what is not known of any of them. Of many items a part is drawn, and the labels of the others count for their
+workers, by the items as learnt. Gains and the scale of x trade against each other; labels know only their
 product, so that x is measured by what the workers, by their reliability, say of it.
 Guarantee: approximate; the tests hold bias and coverage on drawn crowds. Cost: ``DRAWS`` + ``WARM_UP`` passes.
 """
@@ -52,15 +53,49 @@ class DrawnNumbers(NamedTuple):
     scale: float
 
 
-def draw_numbers(fit: NumberFit, data: NumberLabels, draws: int = DRAWS, newcomers: int = 0) -> Iterator[DrawnNumbers]:
+class Part(NamedTuple):
+    """Of many items a part, ``items``, evenly spread, that are drawn; ``labels`` are theirs, with items by place.
+
+    ``others`` (6, W) sums 1, x, x^2, z, z x and z^2 by worker over all other labels, of items as the fit has them: they
+    say as much of their workers as those of the part.
+    """
+
+    items: Ints
+    labels: NumberLabels
+    others: Floats
+
+
+def part_of(fit: NumberFit, data: NumberLabels, asked: Bools) -> Part:
+    """The part of the items ``asked`` (K,)."""
+    there = np.flatnonzero(asked)
+    items = there[:: -(-len(there) // MOST_TASKS) or 1]
+    place = np.full(len(asked), -1)
+    place[items] = np.arange(len(items))
+    inside = place[data.task] >= 0
+    t, w, y = data.task[inside], data.worker[inside], data.number[inside]
+    start, slope = fit.scale[2:]
+    estimate, sd = fit.read(data)
+    rest, others = data.task[~inside], data.worker[~inside]
+    x, z = ((estimate - start) / slope)[rest], standardised(fit, data.number[~inside])
+    sums = _sums(others, x, z, data.workers)
+    sums[2] += np.bincount(others, (sd[rest] / slope) ** 2, data.workers)
+    return Part(items, NumberLabels(place[t], w, y, len(items), data.workers), sums)
+
+
+def _sums(worker: Ints, x: Floats, z: Floats, workers: int) -> Floats:
+    """(6, W) sums of 1, x, x^2, z, z x and z^2 over the labels of each worker."""
+    return np.stack([np.bincount(worker, one, workers) for one in (np.ones(len(x)), x, x * x, z, z * x, z * z)])
+
+
+def draw_numbers(fit: NumberFit, part: Part, draws: int = DRAWS, newcomers: int = 0) -> Iterator[DrawnNumbers]:
     """Crowds that may have given these labels, and ``newcomers`` of each; the same every time."""
-    t, w, _, K, W = data
-    z, many = standardised(fit, data.number), np.bincount(w, minlength=W)
+    t, w, number, K, W = part.labels
+    z, many = standardised(fit, number), np.bincount(w, minlength=W) + part.others[0]
     told, unknown = many > 0, W - len(fit.line)  # since the fit
     line, start, slope = np.vstack([fit.line, np.tile([0.0, 1.0], (unknown, 1))]), *fit.scale[2:]
-    weight = np.append(fit.reliability * (fit.gain > 0), np.zeros(unknown))[w] + 1e-9
+    weight = many * (np.append(fit.reliability * (fit.gain > 0), np.zeros(unknown)) + 1e-9)
     weight /= weight.sum()
-    usual = float(weight @ line[w, 0]), float(weight @ line[w, 1])
+    usual = weight @ line
     (m, s), s_b, s_a, noise, hold = fit.first, 0.1, GAIN_VARIANCE, 0.5, HOLDS[-1]
     rng, tau = np.random.default_rng(0), np.full(W, 1.0 / noise)
     for r in range(WARM_UP + draws * APART):
@@ -68,53 +103,43 @@ def draw_numbers(fit: NumberFit, data: NumberLabels, draws: int = DRAWS, newcome
         total = np.bincount(t, tau[w] * a * a, K) + 1.0 / s
         mean = (np.bincount(t, tau[w] * a * (z - b), K) + m / s) / total
         if r >= WARM_UP and (r - WARM_UP) % APART == 0:
-            wide = float(weight @ a) / usual[1]
+            off, wide = (weight @ line - [usual[0], 0.0]) / usual[1]
             new = rng.gamma(hold, 1.0 / (hold * noise), newcomers) * rng.normal(1.0, np.sqrt(s_a), newcomers) ** 2
-            at = start + slope * ((float(weight @ b) - usual[0]) / usual[1] + wide * mean)
-            yield DrawnNumbers(tau * line[:, 1] ** 2, new, at, np.asarray(total), abs(slope * wide))
+            at = np.asarray(start + slope * (off + wide * mean))
+            yield DrawnNumbers(tau * line[:, 1] ** 2, new, at, np.asarray(total), float(abs(slope * wide)))
         x = mean + rng.standard_normal(K) / np.sqrt(total)
         m = float(x.mean() + rng.standard_normal() * np.sqrt(s / K))
         s = (ITEM_HOLD * 0.5 + float(((x - m) ** 2).sum())) / (2.0 * rng.gamma((ITEM_HOLD + K) / 2.0))
-        sums = [np.bincount(w, tau[w] * one, W) for one in (np.ones(len(z)), x[t], x[t] ** 2, z, z * x[t])]
+        n, sx, sxx, sz, szx, szz = _sums(w, x[t], z, W) + part.others
         inverse = np.empty((W, 2, 2))
-        inverse[:, 0, 0], inverse[:, 1, 1] = sums[0] + 1.0 / s_b, sums[2] + 1.0 / s_a
-        inverse[:, 0, 1] = inverse[:, 1, 0] = sums[1]
+        inverse[:, 0, 0], inverse[:, 1, 1] = tau * n + 1.0 / s_b, tau * sxx + 1.0 / s_a
+        inverse[:, 0, 1] = inverse[:, 1, 0] = tau * sx
         cov = np.linalg.inv(inverse)
-        line = np.einsum("wij,wj->wi", cov, np.stack([sums[3], sums[4] + 1.0 / s_a], axis=1))
+        line = np.einsum("wij,wj->wi", cov, np.stack([tau * sz, tau * szx + 1.0 / s_a], axis=1))
         line += np.einsum("wij,wj->wi", np.linalg.cholesky(cov), rng.standard_normal((W, 2)))
         s_b = (0.1 + float((line[told, 0] ** 2).sum())) / (2.0 * rng.gamma((1.0 + told.sum()) / 2.0))
         apart = float(((line[told, 1] - 1.0) ** 2).sum())
         s_a = (GAIN_HOLD * GAIN_VARIANCE + apart) / (2.0 * rng.gamma((GAIN_HOLD + told.sum()) / 2.0))
-        off = np.bincount(w, (z - line[w, 0] - line[w, 1] * x[t]) ** 2, W)
-        tau = rng.gamma(hold + many / 2.0) / (hold * noise + off / 2.0)
+        b, a = line.T
+        error = szz - 2.0 * (b * sz + a * szx) + n * b * b + 2.0 * a * b * sx + a * a * sxx  # sum (z - b - a x)^2
+        tau = rng.gamma(hold + many / 2.0) / (hold * noise + np.maximum(error, 0.0) / 2.0)
         noise = rng.gamma(hold * told.sum() + 1.0) / (hold * float(tau[told].sum()) + 2.0)
         alike = float((np.log(tau[told]) - noise * tau[told]).sum())
         logp = told.sum() * (HOLDS * np.log(HOLDS * noise) - gammaln(HOLDS)) + HOLDS * alike
         hold = float(HOLDS[(logp + rng.gumbel(size=len(HOLDS))).argmax()])
 
 
-def part_of(data: NumberLabels, asked: Bools) -> tuple[Ints, NumberLabels]:
-    """Of many items ``asked`` (K,) a part, evenly spread, with its labels: draws take as long as there are labels."""
-    there = np.flatnonzero(asked)
-    some = there[:: -(-len(there) // MOST_TASKS) or 1]
-    number = np.full(len(asked), -1)
-    number[some] = np.arange(len(some))
-    task = number[data.task]
-    inside = task >= 0
-    return some, NumberLabels(task[inside], data.worker[inside], data.number[inside], len(some), data.workers)
-
-
 def expected_numbers(
     kind: Number, fit: NumberFit, data: NumberLabels, asked: Bools, read: Floats, draws: int = DRAWS
 ) -> ExpectedAccuracy:
     """The share of the items ``asked`` (K,) for which ``read`` (K,) is within the tolerance, with a 95% interval."""
-    some, part = part_of(data, asked)
-    if not len(some):
+    part, items = part_of(fit, data, asked), int(asked.sum())
+    if not items:
         return ExpectedAccuracy(np.nan, 0.0, 1.0, 0.0)
-    found, doubt, items = list[float](), 0.0, int(asked.sum())
+    found, doubt, said = list[float](), 0.0, read[part.items]
     for one in draw_numbers(fit, part, draws):
         sd = one.scale / np.sqrt(one.total)
-        below, above = (ndtr((read[some] + side * kind.tolerance - one.mean) / sd) for side in (-1.0, 1.0))
+        below, above = (ndtr((said + side * kind.tolerance - one.mean) / sd) for side in (-1.0, 1.0))
         found.append(float((above - below).mean()))
         doubt += float(((above - below) * (1.0 - above + below)).mean()) / draws
     mean, learnt = float(np.mean(found)), float(np.var(found, ddof=1))

@@ -48,7 +48,7 @@ def test_the_certificate_counts_right_answers_and_says_what_they_are_worth() -> 
                 campaign.tell(lease, "a")
         certificate = campaign.certificate()
         assert 0 <= certificate.now <= 1 and certificate.upper is None and certificate.forecast is None
-        assert "is expected to be worth" in certificate.rests_on
+        assert "an item is worth" in certificate.rests_on
         assert certificate.withheld == "There is none for utilities."
 
 

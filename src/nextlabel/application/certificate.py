@@ -455,7 +455,10 @@ def _learnt_certificate(campaign_service: CampaignService, id: str, wait: bool) 
     if isinstance(crowd.kind, Choice) and crowd.kind.utility is not None:
         asked = crowd.beliefs[crowd.gold < 0]
         worth, lost = float(crowd.kind.worth(asked).max(axis=1).mean()), float(crowd.kind.lost(asked).mean())
-        rests_on += f" An item's answer is expected to be worth {worth:.3g}; were the truths known, {worth + lost:.3g}."
+        rests_on += (
+            " The answer that is expected to be worth most is read out, which need not be the likeliest one: an item "
+            f"is worth {worth:.3g} on average, and {worth + lost:.3g} if the truths were known."
+        )
     if crowd.learner is not None:
         rests_on += BY_LEARNER.format(**crowd.learner)
     if crowd.contradiction is not None:

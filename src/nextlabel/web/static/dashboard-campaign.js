@@ -35,11 +35,11 @@ function draw() {
         (name, n) => `${name} to ${parseInt(name, 10) + 5}%: ${n.toLocaleString("en")} items`);
     }
   }
-  if (!curve.length) return;
   if (chartData.learnt) {
-    drawLearnt();
+    if (curve.length || chartData.history.length) drawLearnt(); // there may be no forecast
     return;
   }
+  if (!curve.length) return;
   const data = [curve.map(([x]) => x), curve.map(([, y]) => y)];
   if (charts.curve) charts.curve.set(data);
   else {

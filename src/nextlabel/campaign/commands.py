@@ -121,7 +121,7 @@ class Commands:
         profile = {} if not row.config.known_workers or worker in self.state.numbers else profile_of(self.state, worker)
         data = {"lease": id, "task": task, "worker": worker, "expires_at": until, "state": state, **how, **profile}
         self.record("leased", data)
-        return self._lease(self.state.get_lease(id))
+        return self._lease(self.state.lease_row(row.given - 1))
 
     def refusal(self, worker: str) -> NoTask | None:
         """Why this worker, who holds nothing, gets no task whichever there are; None if there may be one."""
@@ -159,7 +159,7 @@ class Commands:
             self.stop_at_target()
         self._judge(lease.worker)
         self.closing_reason()
-        return self.receipt(id)
+        return self._receipt(self.state.lease_row(lease.number))
 
     def release(self, id: str, worker: str | None = None, comment: str | None = None) -> Receipt:
         """The worker passes the task on; it does not come back to the same worker."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from pydantic import field_serializer, field_validator, model_validator
@@ -333,6 +333,7 @@ def changes_of(row: CampaignRow, values: Mapping[str, Any]) -> dict[str, Any]:
     return new
 
 
+@lru_cache(maxsize=1024)
 def looks_personal(column: str) -> bool:
     """Whether a column's name says that it is about a person: an address, a name, a number to call ..."""
     words = [word.lower() for word in _WORD.findall(column)]

@@ -89,8 +89,7 @@ class OrderedPool(TaskPool):
                 return "nothing_left_for_you"
             if free is None:
                 entries = self._list(key)
-                begin = entries.bisect_left((start,))
-                for entry in islice(chain(entries.islice(begin), entries.islice(0, begin)), LOOKED_AT):
+                for entry in islice(chain(entries.irange((start,)), entries), LOOKED_AT):
                     if not self.has_held(entry[-1], worker):
                         return self._priced(entry[-1])
                 if len(entries) > LOOKED_AT:

@@ -7,6 +7,7 @@ workers with accuracies drawn from .6 to .95 ask in a random order. At four tent
 error; in how many campaigns more came out right than 'at most', which chance alone brings about in some; the bound for
 somebody who is told the crowd (its channels, with the same labels to come); and 'at most' less that.
 
+With ``utility`` all of this is what an item is worth, in place of the share that is right.
 ``index-lapsed`` has the policy ``index`` and a deadline; there the known crowd is that of the certificate.
 """
 
@@ -20,12 +21,15 @@ import numpy as np
 import nextlabel as nl
 from nextlabel.application import certificate as certificates
 from nextlabel.solve.crowd.relaxation import Types, relax
+from nextlabel.solve.crowd.single_task import Rewards
 
 SETTINGS = (
     "plain", "everything", "blocked", "dropped", "predictions", "scores", "controls", "serve-all", "turning-away",
-    "lapsed", "index-lapsed", "three-answers",
+    "lapsed", "index-lapsed", "three-answers", "utility",
 )  # fmt: skip
 LABELS, READ, STEP_S = 3, 0.4, 5.0
+#: What an answer (row) is worth if something (column) is true, in the setting ``utility``.
+UTILITY = np.array([[1.0, -5.0], [0.0, 1.0]])
 
 
 class Outcome(NamedTuple):
@@ -65,6 +69,8 @@ class Game:
             for k in range(items)
         ]
         more: dict[str, Any] = {"turn_away": False} if setting == "serve-all" else {}
+        if setting == "utility":
+            more = {"reward": nl.rewards.Utility(UTILITY.tolist())}
         if "lapsed" in setting:
             more |= {"deadline": self.clock.now + 1.3 * LABELS * items * STEP_S, "lease_seconds": STEP_S - 1.0}
         if setting == "index-lapsed":
@@ -122,13 +128,16 @@ class Game:
                     campaign.block_worker(name)
                     if self.setting == "dropped":
                         campaign.drop_labels(name)
-            upper = campaign.certificate(wait=True).upper
+            certificate = campaign.certificate(wait=True)
+            upper = certificate.upper if certificate.worth is None else certificate.worth.upper
             known = upper if self.setting == "index-lapsed" else self.known()
             self.run(self.budget)
             for lease, answer in self.late:
                 campaign.tell(lease, answer)
             results = {row.task: row.label for row in campaign.results()}
-            right = [results[f"t{k}"] == self.names[self.truth[k]] for k in range(self.controls, len(self.truth))]
+            worth = UTILITY if self.setting == "utility" else np.eye(self.answers)
+            said = [self.names.index(results[f"t{k}"]) for k in range(self.controls, len(self.truth))]
+            right = worth[said, self.truth[self.controls :]]
             return Outcome(upper or np.nan, float(np.mean(right)), known or np.nan, campaign.status().spent)
 
     def known(self) -> float:
@@ -145,10 +154,10 @@ class Game:
         beliefs = np.exp(odds - odds.max(axis=1, keepdims=True))[crowd.gold < 0]
         beliefs /= beliefs.sum(axis=1, keepdims=True)
         labels, _, supply = certificates.labels_to_come(found)
-        types = Types(channels, supply.labels, np.zeros(len(channels)))
-        return relax(
-            beliefs, np.ones(len(beliefs)), types, labels, grid=250 if C == 2 else None, tolerance=1e-4
-        ).value / len(beliefs)
+        types, K = Types(channels, supply.labels, np.zeros(len(channels))), len(beliefs)
+        rewards = Rewards((UTILITY,), np.zeros(K, dtype=np.int64)) if self.setting == "utility" else None
+        grid = 250 if C == 2 else None
+        return relax(beliefs, np.ones(K), types, labels, grid=grid, tolerance=1e-4, rewards=rewards).value / K
 
 
 def main() -> None:

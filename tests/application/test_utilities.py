@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -45,11 +46,18 @@ def test_the_certificate_counts_right_answers_and_says_what_they_are_worth() -> 
         for k in range(40):
             lease = campaign.ask(f"w{k % 4}")
             if lease:
-                campaign.tell(lease, "a")
-        certificate = campaign.certificate()
+                campaign.tell(lease, "ab"[int(lease.task[1:]) % 2])
+            if k == 10:
+                worth = campaign.certificate(wait=True).worth
+                assert worth is not None and worth.upper is None  # too few labels
+        certificate = campaign.certificate(wait=True)
         assert 0 <= certificate.now <= 1 and certificate.upper is None and certificate.forecast is None
-        assert "an item is worth" in certificate.rests_on
-        assert certificate.withheld == "There is none for utilities."
+        assert "an item is worth" in certificate.rests_on and "see what an item is worth" in certificate.withheld
+        worth = certificate.worth
+        assert worth is not None and worth.upper is not None
+        assert worth.now <= worth.upper <= worth.ceiling + 1e-9 and worth.ceiling == pytest.approx(1.0)
+        assert certificate.upper_as_of == certificate.as_of_labels and "95% sure" in certificate.assumes
+        assert f"at most {worth.upper:.4g}" in certificate._repr_html_()
 
 
 @pytest.mark.parametrize(
@@ -70,5 +78,8 @@ def test_on_the_command_line(
         assert run([*words, "--reward", wrong]) == 2
         assert said in capsys.readouterr().err
     assert run([*words, "--reward", TEXT, "--id", "one"]) == 0
+    assert run(["campaign", "status", "one", "--db", "labels.db", "--json"]) == 0
+    worth = json.loads(capsys.readouterr().out.rpartition("\n{\n")[2].join(["{", ""]))["worth"]
+    assert worth["upper"] is None and worth["ceiling"] == 1.0
     with nl.Campaign.open("labels.db", "one") as campaign:
         assert campaign.status().settings.reward == nl.rewards.Utility(UTILITY)

@@ -15,6 +15,7 @@ possible  how many of the labels left can be given, by who can still label what 
 as_of_labels labels that count in all of this but ``upper``
 upper_as_of labels that count in ``upper`` (policy ``crowd``): it is worked out in the background
 history   (labels, accuracy expected then, ends of its interval), for a plot (policy ``crowd``)
+worth     with utilities and the policy ``crowd``: what an item is worth (``Worth``); all else counts right answers
 upper     at most this in the end, whatever is asked next: budget left, deadline (``bound_before_deadline``)
 gap       upper - now
 price     what one more label can add at most, summed over the tasks
@@ -98,8 +99,8 @@ NO_BOUND = {
     "rating": "There is none for ratings.",
     "multi": "There is none for several labels.",
     "pair": "There is none for the order of items.",
-    "utility": "There is none for utilities.",
 }
+BY_UTILITY = "Of right answers there is none: see what an item is worth."
 BY_KNOWN = "What is shown is how many known items would be right by their labels alone, were their truth not known."
 #: Added where a learner of the items' features says something; the first part is how much.
 BY_LEARNER = (
@@ -274,6 +275,15 @@ class More:
 
 
 @dataclass(frozen=True, slots=True)
+class Worth:
+    """What an item is worth on average: ``now``, ``upper`` at most in the end, and the ``ceiling`` of known truths."""
+
+    now: float
+    upper: float | None
+    ceiling: float
+
+
+@dataclass(frozen=True, slots=True)
 class Certificate:
     """Of a campaign as it was after event ``seq``; workers are expected to ask ``arrivals`` times in time."""
 
@@ -306,6 +316,7 @@ class Certificate:
     possible: int | None = None
     as_of_labels: int = 0
     upper_as_of: int | None = None
+    worth: Worth | None = None
     history: tuple[tuple[int, float, float, float], ...] = field(repr=False, default=())
     curve: tuple[tuple[int, float], ...] = field(repr=False, default=())
 
@@ -332,7 +343,10 @@ class Certificate:
             facts.append(("forecast for the end", share(self.forecast, self.forecast_low, self.forecast_high)))
         if self.upper is not None:
             facts.append(("at most, in the end", share(self.upper)))
-        notes = dict.fromkeys([self.rests_on, *([] if self.upper is None else [f"At most: {self.assumes}"])])
+        if self.worth is not None:
+            most = "" if self.worth.upper is None else f", at most {self.worth.upper:.4g} in the end"
+            facts.append(("an item is worth", f"{self.worth.now:.4g} on average{most}"))
+        notes = dict.fromkeys([self.rests_on, *([] if self.upper_as_of is None else [f"At most: {self.assumes}"])])
         return facts_html(f"Campaign {self.campaign}: {self.tasks:,} tasks", facts, list(notes))
 
     @property
@@ -444,20 +458,24 @@ def _learnt_certificate(campaign_service: CampaignService, id: str, wait: bool) 
     row, crowd = found.row, found.crowd
     outlook = _outlook(found)
     bound = campaign_service.certificates.bounds.current(id, found, wait)
-    upper = None if bound is None else bound.upper
+    upper, worth = None if bound is None else bound.upper, None
+    if isinstance(crowd.kind, Choice) and crowd.kind.utility is not None:
+        asked = crowd.beliefs[crowd.gold < 0]
+        now, lost = float(crowd.kind.worth(asked).max(axis=1).mean()), float(crowd.kind.lost(asked).mean())
+        believed = crowd.contradiction is None and upper is not None and upper >= now
+        worth, upper = Worth(now, upper if believed else None, now + lost), None
     contradicted = upper is not None and upper < max(outlook["forecast"], crowd.expected.mean)
-    shown = crowd.contradiction is None and crowd.kind.name != "pair" and not _by_utility(row)
+    shown = crowd.contradiction is None and crowd.kind.name != "pair" and worth is None
     upper = upper if shown and not contradicted else None
     rests_on = BY_LABELS if crowd.labels.sum() else NO_LABELS
     if crowd.kind.name == "number" and crowd.labels.sum():
         rests_on = _error_said(crowd, found.possible(found.to_come))
     withheld = CONTRADICTED if contradicted and shown else _why_none(row)
-    if isinstance(crowd.kind, Choice) and crowd.kind.utility is not None:
-        asked = crowd.beliefs[crowd.gold < 0]
-        worth, lost = float(crowd.kind.worth(asked).max(axis=1).mean()), float(crowd.kind.lost(asked).mean())
+    if worth is not None:
+        withheld = BY_UTILITY
         rests_on += (
             " The answer that is expected to be worth most is read out, which need not be the likeliest one: an item "
-            f"is worth {worth:.3g} on average, and {worth + lost:.3g} if the truths were known."
+            f"is worth {worth.now:.3g} on average, and {worth.ceiling:.3g} if the truths were known."
         )
     if crowd.learner is not None:
         rests_on += BY_LEARNER.format(**crowd.learner)
@@ -476,7 +494,8 @@ def _learnt_certificate(campaign_service: CampaignService, id: str, wait: bool) 
         withheld=withheld,
         possible=found.supply.of(row.left),
         as_of_labels=row.spent,
-        upper_as_of=None if upper is None or bound is None else bound.labels,
+        upper_as_of=None if bound is None or (upper if worth is None else worth.upper) is None else bound.labels,
+        worth=worth,
         history=(*crowd.history, (row.spent, *crowd.expected[:3])),
         **(outlook if shown else {"price": None}),
     )  # fmt: skip
@@ -573,14 +592,9 @@ class CrowdBound:
 
 def _why_none(row: CampaignRow) -> str:
     """Why there is no bound for workers who differ, if that is known: raters have no channels."""
-    kind = "utility" if _by_utility(row) else row.config.answer
-    if kind == "number" and row.spent < 3 * row.tasks:
+    if row.config.answer == "number" and row.spent < 3 * row.tasks:
         return TOO_FEW_NUMBERS
-    return NO_BOUND.get(kind, TOO_FEW if row.spent < FEWEST_LABELS else "")
-
-
-def _by_utility(row: CampaignRow) -> bool:
-    return row.config.answer_type.utility is not None
+    return NO_BOUND.get(row.config.answer, TOO_FEW if row.spent < FEWEST_LABELS else "")
 
 
 def _needs_bound(row: CampaignRow) -> bool:
@@ -671,7 +685,8 @@ def crowd_bound(found: _Crowd) -> tuple[float, str]:
         limit, how = number_bound(crowd, supply, labels), ", off by a normal error of a bias and a spread of their own"
     else:
         posterior = CrowdPosterior(crowd.answers, crowd.prior, crowd.gold, crowd.prior_offset, counts)
-        limit, how = bound_crowds(posterior, supply, labels, int(counts.sum())).limit, ""
+        utility = None if crowd.kind.utility is None else np.array(crowd.kind.utility)
+        limit, how = bound_crowds(posterior, supply, labels, int(counts.sum()), utility=utility).limit, ""
     before = "" if found.row.deadline is None else f" Before the deadline {labels:,} more labels are expected."
     return limit, (
         f"No rule can be expected to do better ({CONFIDENCE:.0%} sure) if each worker answers in a way of their own, "

@@ -388,6 +388,7 @@ def _status(service: CampaignService, id: str, wait: bool) -> Report:
     found = service[id].certificate(wait=wait) if row.tasks else None
     promised = None if row.config.at_most_wrong is None else service[id].guarantee()
     fields = fields_of(row) | ({} if found is None else {name: getattr(found, name) for name in OF_CERTIFICATE})
+    fields |= {} if found is None or found.worth is None else {"worth": asdict(found.worth)}
     fields |= {} if promised is None else {"guarantee": asdict(promised)}
     fields |= {"notices": [notice_table(one) for one in row.noticed]}
     r, mu, cost = arrival_rate(row), completion_rate(row), cost_of(row)
@@ -420,6 +421,10 @@ def _expected(row: CampaignRow, found: Certificate) -> tuple[list[list[str]], st
     contradicted = any(one.kind == "truths_contradict" for one in row.noticed)
     name = "known items right" if contradicted else "agreement now" if untested else "expected now"
     rows = [[name, f"{found.now:.4f}"], *([["at most in the end", found.withheld]] if found.withheld else [])]
+    if found.worth is not None:
+        rows.append(["an item is worth", f"{found.worth.now:.4g}, and {found.worth.ceiling:.4g} if truths were known"])
+        if found.worth.upper is not None:
+            rows.append(["in the end at most", f"{found.worth.upper:.4g}"])
     if found.upper is not None:
         return [
             *rows,

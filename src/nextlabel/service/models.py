@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, TypeVar, get_type_hints
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
-from nextlabel.application.certificate import Certificate, More
+from nextlabel.application.certificate import Certificate, More, Worth
 from nextlabel.application.guarantees import GuaranteeStatus
 from nextlabel.application.imports import ImportStatus
 from nextlabel.application.status import AuditLink, CampaignLinks, CampaignStatus, Cost, JoinLink, WorkerLink
@@ -487,6 +487,11 @@ CertificateResponse = _model(
     assumes=_described(str, "What ``upper`` assumes, in a sentence"),
     as_of_labels=_described(int, "Labels that count in all of this but ``upper``"),
     upper_as_of=_described(int | None, "Labels that count in ``upper``, where workers are told apart"),
+    worth=_described(
+        _model(Worth, "What an item's answer is worth on average: now, at most in the end, and if truths were known.")
+        | None,
+        "Where answers have utilities and workers are told apart",
+    ),
     slack=_described(float | None, "How much a longer computation could still lower the upper bound"),
     price=_described(float | None, "The most that one more label can add, summed over the tasks"),
     arrivals=_described(float | None, "Workers expected before the deadline"),

@@ -92,7 +92,8 @@ def test_a_price_read_off_the_lattice_is_never_too_low_and_the_bound_near_the_re
     mass = np.zeros(len(grid.points))
     mass[len(mass) // 2] = 1.0
     supply = np.full(5, 0.6)
-    V = from_labels._solved(grid, mass, channels, supply, 2.0)[None]
+    stop = grid.points.max(axis=1)
+    V = from_labels._solved(grid, stop, np.ones(len(stop)), mass, channels, supply, 2.0)[None]
     read, least = from_labels._Prices(grid, V).of(channels), from_labels._least(grid, V, channels)
     assert (read >= least - 1e-12).all() and (read < least + 0.01).all()
     bound = float((V @ mass)[0] + from_labels._dearest(read, supply, 2.0)[0][0])
@@ -128,3 +129,22 @@ def test_the_same_seed_draws_the_same():
     drawn = CrowdPosterior(tiny(2, 0), CrowdPrior.default(2))
     assert (drawn.draw(3, 1).channels == drawn.draw(3, 1).channels).all()
     assert (drawn.draw(3, 1).channels != drawn.draw(3, 2).channels).any()
+
+
+def test_utilities_only_scale_and_shift_the_bound_and_it_is_above_what_is_there() -> None:
+    """What is twice as much, less three, is bounded so; a dearer mistake has more to gain from labels."""
+    rng = np.random.default_rng(11)
+    truth = rng.integers(0, 2, 60)
+    task, worker = np.repeat(np.arange(60), 3), rng.integers(0, 5, 180)
+    answer = np.where(rng.random(180) < 0.75, truth[task], 1 - truth[task])
+    drawn = CrowdPosterior(CrowdLabels(task, worker, answer, 60, 5, 2), CrowdPrior.default(2))
+
+    def bound(utility: object = None) -> tuple[float, float, float]:
+        given = None if utility is None else np.array(utility, dtype=np.float64)
+        found = bound_crowds(drawn, CrowdSupply(np.full(5, 30.0)), 100, 60, crowds=10, utility=given)
+        return found.limit, found.now, found.price
+
+    plain, dear = bound(), bound([[1.0, -5.0], [0.0, 1.0]])
+    assert bound(np.eye(2)) == plain
+    assert bound(2 * np.eye(2) - 3.0) == pytest.approx((2 * plain[0] - 3, 2 * plain[1] - 3, 2 * plain[2]), abs=1e-6)
+    assert dear[1] < dear[0] <= 1.0 and dear[0] - dear[1] > plain[0] - plain[1] > 0

@@ -183,8 +183,12 @@ def bound_crowds(
     crowds: int = CROWDS,
     seed: int = 0,
     progress: Progress | None = None,
+    utility: Floats | None = None,
 ) -> CrowdsBound:
-    """The bound for ``tasks`` tasks with that posterior, of crowds drawn from it."""
+    """The bound for ``tasks`` tasks with that posterior, of crowds drawn from it.
+
+    With a ``utility`` (answers, truths) a task is worth that of the answer read out, in place of 1 if it is right.
+    """
     each = np.append(supply.labels, np.full(supply.people, supply.newcomers / max(supply.people, 1))) / tasks
     U, able, drawn = budget / tasks, np.flatnonzero(each > 0), list[tuple[DrawnCrowd, Floats, Floats]]()
     for number in range(crowds):
@@ -196,13 +200,18 @@ def bound_crowds(
         drawn.append((crowd, crowd.channels[chosen], each[chosen] * (each.sum() / max(each[chosen].sum(), 1e-300))))
         if progress is not None:
             progress(0.9 * (number + 1) / crowds)
+    u = np.eye(C) if utility is None else utility
+    least = float(u.min())
+    scale = max(float(u.max()) - least, 1e-12)
+    worth = (u - least) / scale  # in 0 to 1
     grid = grid_for(C)
+    stop, told = (grid.points @ worth.T).max(axis=1), grid.points @ worth.max(axis=0)
     masses = np.zeros((crowds, len(grid.points)))
     for mass, (crowd, _, _) in zip(masses, drawn, strict=True):
         place(grid, np.ascontiguousarray(crowd.beliefs), crowd.weights, mass)
-    values = [_solved(grid, mass, channel, N, U) for mass, (_, channel, N) in zip(masses[:SOLVED], drawn, strict=False)]
-    stop = grid.points.max(axis=1)
-    V = np.array([*values, stop + (1.0 - stop)])  # the last one: all truths are told
+    some = zip(masses[:SOLVED], drawn, strict=False)
+    values = [_solved(grid, stop, told, mass, channel, N, U) for mass, (_, channel, N) in some]
+    V = np.array([*values, told])  # the last one: all truths are told
     prices = _Prices(grid, V)
     bounds, marginal = np.empty(crowds), np.empty(crowds)
     for k, (mass, (_, channel, N)) in enumerate(zip(masses, drawn, strict=True)):
@@ -211,10 +220,12 @@ def bound_crowds(
         best = int(total.argmin())
         bounds[k], marginal[k] = min(float(total[best]), 1.0), last[best]
     if posterior.whole:
-        now = float(drawn[0][0].weights @ np.mean([crowd.beliefs for crowd, _, _ in drawn], axis=0).max(axis=1))
+        mean = np.mean([crowd.beliefs for crowd, _, _ in drawn], axis=0)
+        now = float(drawn[0][0].weights @ (mean @ worth.T).max(axis=1))
     else:  # every crowd has looked at tasks of its own
-        now = float(np.mean([crowd.weights @ crowd.beliefs.max(axis=1) for crowd, _, _ in drawn]))
-    return CrowdsBound(upper_limit(bounds), bounds, now, float(marginal.mean()))
+        now = float(np.mean([crowd.weights @ (crowd.beliefs @ worth.T).max(axis=1) for crowd, _, _ in drawn]))
+    limit, price = least + scale * upper_limit(bounds), scale * float(marginal.mean())
+    return CrowdsBound(limit, least + scale * bounds, least + scale * now, price)
 
 
 @lru_cache(maxsize=8)
@@ -224,10 +235,11 @@ def grid_for(answers: int) -> SimplexGrid:
     return grid
 
 
-def _solved(grid: SimplexGrid, mass: Floats, channel: Floats, N: Floats, U: float) -> Floats:
+def _solved(
+    grid: SimplexGrid, stop: Floats, told: Floats, mass: Floats, channel: Floats, N: Floats, U: float
+) -> Floats:
     """(G,) values near the optimum for a crowd with its workers merged into a few types."""
     C = channel.shape[1]
-    stop: Floats = grid.points.max(axis=1)
     if not len(channel) or U <= 0:
         return stop
     order = np.argsort(channel.diagonal(axis1=1, axis2=2).sum(axis=1), kind="stable")
@@ -239,7 +251,7 @@ def _solved(grid: SimplexGrid, mass: Floats, channel: Floats, N: Floats, U: floa
     np.add.at(merged, kind, N[order, None, None] * channel[order])
     merged /= supply[:, None, None]
     chain = Chain(*chain_of(grid, merged), stop)
-    task = SingleTask(grid, merged, chain, np.ones(len(stop)), mass)
+    task = SingleTask(grid, merged, chain, told, mass)
     solved = solve_interior(task, Limits(U, supply, np.zeros(len(supply))), TOLERANCE)
     return np.asarray(np.maximum(_convex(grid.points[:, 1], solved.V) if C == 2 else solved.V, stop))
 

@@ -6,8 +6,8 @@ import numpy as np
 
 import nextlabel as nl
 from benchmarks.rows import Row, flops
-from benchmarks.timing import seconds, timed
-from nextlabel.solve.crowd.relaxation import Types, relax
+from benchmarks.timing import counting, seconds, timed
+from nextlabel.solve.crowd.relaxation import Types, _Program, relax
 
 TASKS, BUDGET, WORKERS = 10_000, 30_000, 200
 #: States of the grid, iterations, and flops of one: half the normal matrix per row, and the factor.
@@ -28,15 +28,16 @@ def many_workers() -> Row:
     nl.upper_bound(problem.with_budget(BUDGET // 2))
     run = timed(lambda: nl.upper_bound(problem), 3)
     types = Types(np.array([w.mean_channel for w in problem.workers]), np.full(WORKERS, 225.0), np.zeros(WORKERS))
-    one = relax(np.array([[0.5, 0.5]]), np.array([float(TASKS)]), types, BUDGET)
-    G = len(one.values)
-    work = one.rounds * (WORKERS * G * ROW + G**3 / 3 + WORKERS * G**2)
+    with counting(_Program, "factor", lambda program, d: program.shape[1]) as states:
+        relax(np.array([[0.5, 0.5]]), np.array([float(TASKS)]), types, BUDGET)
+    G, rounds = int(states[0]), len(states)
+    work = rounds * (WORKERS * G * ROW + G**3 / 3 + WORKERS * G**2)
     return Row(
         f"bound with {WORKERS} workers of their own, K={TASKS:,}, U={BUDGET:,}",
         "< 10 s, gap < 1e-4",
         seconds(run.best),
         seconds(run.median),
-        flops(work, f"{one.rounds} iterations on {G} beliefs"),
+        flops(work, f"{rounds} iterations on {G} beliefs"),
         f"{run.answer.value:.4f}, gap {run.answer.gap:.1g}",
     )
 
@@ -45,15 +46,16 @@ def again() -> Row:
     """Thirty types on a coarse grid, as a policy solves them again in a campaign."""
     types = Types(np.array([w.mean_channel for w in crowd_of(30)]), np.full(30, 1500.0), np.zeros(30))
     belief, tasks = np.array([[0.5, 0.5]]), np.array([float(TASKS)])
-    relax(belief, tasks, types, BUDGET, grid=100, tolerance=1e-4)
+    with counting(_Program, "factor", lambda program, d: program.shape[1]) as states:
+        relax(belief, tasks, types, 0.9 * BUDGET, grid=100, tolerance=1e-4)
     run = timed(lambda: relax(belief, tasks, types, 0.9 * BUDGET, grid=100, tolerance=1e-4), 10)
-    G, found = len(run.answer.values), run.answer
+    G, rounds, found = int(states[0]), len(states), run.answer
     return Row(
         "relaxation of 30 types on 100 beliefs",
         "tens of milliseconds",
         seconds(run.best),
         seconds(run.median),
-        flops(found.rounds * (30 * G * ROW + G**3 / 3 + 30 * G**2), f"{found.rounds} iterations on {G} beliefs"),
+        flops(rounds * (30 * G * ROW + G**3 / 3 + 30 * G**2), f"{rounds} iterations on {G} beliefs"),
         f"gap {found.gap / TASKS:.1g} per task",
     )
 

@@ -97,7 +97,7 @@ def play(setting: CrowdSetting, values: Floats, told: Told, replication: int) ->
         campaign.options[TRIAL] = 0
     world = CrowdWorld(
         draw_truths(setting.beliefs, SEED, replication), order, channels, np.arange(people), allocator.grid, values,
-        BUDGET, setting.timing(True), NO_RECORD,
+        BUDGET, setting.timing, NO_RECORD,
     )  # fmt: skip
     run = new_crowd_run(world, setting.beliefs, SEED, replication)
     over = False

@@ -66,7 +66,8 @@ def recorded(folder: Path, each: int, seed: int) -> tuple[CrowdLabels, Ints]:
 def rows(data: Path | None) -> Iterator[tuple[str, ...]]:
     """Accuracy at 2, 3 and 5 labels per task under each way to treat the crowd's mean."""
     folders = [] if data is None else [data / name for name in ("rte", "temp")]
-    for source in [*DRAWN, *folders]:
+    sources: list[str | Path] = [*DRAWN, *folders]
+    for source in sources:
         cells = []
         for hold in HOLDS.values():
             found = []

@@ -86,7 +86,7 @@ def timed(call: Callable[[], Any], repeats: int = 7) -> tuple[float, float, floa
     return times[0], statistics.median(times), max(times)
 
 
-def requests(url: str, token: str, id: str) -> list[tuple[str, str, str, str]]:
+def requests(url: str, token: str, id: str) -> list[tuple[str, ...]]:
     """Times of the addresses, as plain requests."""
     rows = []
     with httpx.Client(base_url=url, timeout=120, headers={"origin": url}) as client:
@@ -118,7 +118,7 @@ def requests(url: str, token: str, id: str) -> list[tuple[str, str, str, str]]:
     return rows
 
 
-def paints(url: str, token: str, id: str) -> list[tuple[str, str, str, str]]:
+def paints(url: str, token: str, id: str) -> list[tuple[str, ...]]:
     """Times in Chromium."""
     rows = []
     with sync_playwright() as playwright:
@@ -143,7 +143,7 @@ def paints(url: str, token: str, id: str) -> list[tuple[str, str, str, str]]:
     return rows
 
 
-def background(url: str, token: str, id: str) -> list[tuple[str, str, str, str]]:
+def background(url: str, token: str, id: str) -> list[tuple[str, ...]]:
     """Seconds after a cold look until the bound and the forecast are there."""
     begin = time.perf_counter()
     found: dict[str, float] = {}

@@ -46,7 +46,8 @@ def play(world: World, budget: int, chosen: bool, seed: int) -> Floats:
         if chosen and fit is not None:
             more = choose_pairs(fit, BATCH, max(LEAST_TRUST, float(fit.trust.mean())))
         else:
-            more = [tuple(map(int, rng.choice(len(world.score), 2, replace=False))) for _ in range(BATCH)]
+            drawn = [rng.choice(len(world.score), 2, replace=False) for _ in range(BATCH)]
+            more = [(int(a), int(b)) for a, b in drawn]
         new = world.compare(more, rng)
         pairs, workers, said = pairs + more, workers + new[0], said + new[1]
         if chosen or len(pairs) >= budget:

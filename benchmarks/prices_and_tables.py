@@ -51,7 +51,7 @@ def index() -> Answer:
         work[0] += len(prices) * int(at[-1]) * lo[0].size
         narrow(self, prices, at, lo, *rest)
 
-    IndexWork._narrow = counted  # type: ignore[method-assign]
+    IndexWork._narrow = counted  # type: ignore[method-assign, assignment]
     begun = process_time()
     table = nl.index_table(problem, tolerance=1e-6)
     taken = process_time() - begun

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -249,7 +250,7 @@ def main() -> None:
     )
     parser.add_argument("--draws", type=int, default=30)
     given = parser.parse_args()
-    steps = {
+    steps: dict[str, Callable[[], None]] = {
         "sets": sets, "constants": constants, "gold": lambda: gold_given(given.draws),
         "headline": lambda: headline(given.draws), "workers": workers,
         "sybils": lambda: sybils(given.draws), "own": lambda: own(given.draws),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -156,18 +157,18 @@ def horizon() -> Row:
     problem = nl.Problem.identical(tasks=10, budget=12, horizon=60.0)
     nl.upper_bound(problem)
     work: list[float] = []
-    original = bound_module.backward_above
+    original = vars(bound_module)["backward_above"]
 
-    def counted(*args: object) -> None:
+    def counted(*args: Any) -> None:
         _, grid, steps, lam, *_ = args
-        work.append(grid.states * len(steps.h) * len(lam))  # type: ignore[attr-defined, arg-type]
+        work.append(grid.states * len(steps.h) * len(lam))
         original(*args)
 
-    bound_module.backward_above = counted
+    vars(bound_module)["backward_above"] = counted
     try:
         nl.upper_bound(problem)
     finally:
-        bound_module.backward_above = original
+        vars(bound_module)["backward_above"] = original
     run = timed(lambda: nl.upper_bound(problem), 7)
     return Row(
         "certified bound, finite horizon, K=10, U=12, T=60",
@@ -202,10 +203,11 @@ def no_delay_ratio() -> Row:
     relaxed = RelaxedProblem(problem, make_cut(problem, None, None), make_timeline(problem))
     stack = relaxed._kept
     assert stack is not None
-    relaxed._sweep(stack, 0, price, np.inf)
-    short = timed(lambda: relaxed.at([price]), 25)
-    full = timed(lambda: relaxed._sweep(stack, 0, price, np.inf), 5)
-    apart = abs(float(short.answer.value[0]) / 1000 - full.answer[0])
+    sweep = make_grid(stack.first, relaxed.cut.cap, relaxed.cut.flight), np.array([price]), np.array([np.inf])
+    relaxed._sweep(stack.one(0), *sweep)
+    short = timed(lambda: relaxed.at(sweep[1]), 25)
+    full = timed(lambda: relaxed._sweep(stack.one(0), *sweep), 5)
+    apart = abs(float(short.answer[0, 0]) / 1000 - float(full.answer[0, 0]))
     return Row(
         "one price: no-delay shortcut against the full sweep of 1200 arrivals",
         "",
@@ -224,8 +226,8 @@ def dense_ratio() -> Row:
     grid = make_grid(stack.first, 10, 10)
     count = prices_at_once(grid.states, 1, MOST)
     prices, never = lam * np.linspace(1.0, 0.5, count), np.full(count, np.inf)
-    relaxed._sweep(stack, 0, prices, never)
-    ours = timed(lambda: relaxed._sweep(stack, 0, prices, never), 15)
+    relaxed._sweep(stack.one(0), grid, prices, never)
+    ours = timed(lambda: relaxed._sweep(stack.one(0), grid, prices, never), 15)
     # Between two arrivals labels come in: ``next`` is where a state is when the next worker comes, ``end`` after all.
     stay, go, end, up = *np.zeros((3, grid.states, grid.states)), np.arange(grid.states)
     for w in range(grid.W + 1):

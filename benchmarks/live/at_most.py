@@ -64,7 +64,8 @@ def main() -> None:
             with httpx.Client(base_url=url, timeout=120, headers={"origin": url}) as browser:
                 browser.post("/sign-in", data={"token": service.token})
                 browser.get(f"/campaigns/{campaign.id}")
-                begun, (cpu, memory), meanwhile, upper = time.perf_counter(), used(process), [], None
+                begun, (cpu, memory), upper = time.perf_counter(), used(process), None
+                meanwhile: list[float] = []
                 most, load = memory, os.getloadavg()[0]
                 while upper is None and time.perf_counter() - begun < given.patience:
                     if len(meanwhile) < budget // 8:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from typing import Any
 
 from benchmarks.live.crowd import Account
 from nextlabel.application.service import CampaignService
@@ -29,9 +30,10 @@ def prepare_many(
     """New campaigns, and a token for each worker of each of them."""
     campaign_service = CampaignService(open_store(url))
     links = LinkSigner.of(campaign_service.store)
-    config = CampaignSettings(
-        **{"budget": budget, "labels": ("no", "yes"), "policy": "index", "lease_seconds": 600.0, **settings}
-    )
+    given: dict[str, Any] = {
+        "budget": budget, "labels": ("no", "yes"), "policy": "index", "lease_seconds": 600.0, **settings
+    }  # fmt: skip
+    config = CampaignSettings(**given)
     made: dict[str, dict[str, str]] = {}
     for _ in range(campaigns):
         items = ({"id": f"t{k}", "text": f"Is item {k} good?"} for k in range(tasks))
@@ -106,7 +108,7 @@ def judge(url: str, id: str, account: Account) -> Verdict:
         campaign_service.close()
 
 
-def snapshot(campaign_service: CampaignService, id: str) -> dict[str, list[object]]:
+def snapshot(campaign_service: CampaignService, id: str) -> dict[str, list[Any]]:
     """All that the store shows of a campaign but its events."""
     store = campaign_service.store
     tasks = store.tasks(id, -1, 10**7)

@@ -92,8 +92,10 @@ def play(kind: str, seed: int) -> tuple[list[Moment], str]:
                 assert crowd is not None
                 sure = crowd.beliefs.max(axis=1)
                 moments.append(Moment(sure, (crowd.beliefs.argmax(axis=1) == truth).astype(float)))
-        worst = int(np.argmin(crowd.accuracies))
-    return moments, f"{crowd.workers[worst]} ({crowd.accuracies[worst]:.0%})"
+        assert crowd is not None
+        accuracies = np.einsum("wcc,c->w", crowd.channels, crowd.shares)
+        worst = int(np.argmin(accuracies))
+    return moments, f"{crowd.workers[worst]} ({accuracies[worst]:.0%})"
 
 
 def tenths(sure: Floats) -> Ints:

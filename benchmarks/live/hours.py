@@ -48,7 +48,7 @@ def play(seed: int) -> list[tuple[float, float, float]]:
         if asked and asked[0] == hour:
             asked.pop(0)
             row, now = service.store.row(id), MIDNIGHT + hour * HOUR
-            one = expected_arrivals(replace(row, hours=None), now)
+            one = expected_arrivals(replace(row, hours=()), now)
             hourly = expected_arrivals(row, now)
             assert one is not None and hourly is not None
             out.append((expected_between(RATES, now, deadline), one, hourly))

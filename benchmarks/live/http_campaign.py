@@ -121,7 +121,8 @@ class HttpCampaign:
 
     def beliefs(self, tasks: int) -> Floats:
         """(K, C) of the items by number, from the results: the likeliest answer's probability, the rest shared."""
-        out, after = np.zeros((tasks, len(self._labels))), -1
+        out = np.zeros((tasks, len(self._labels)))
+        after: int | None = -1
         while after is not None:
             some = self.call("GET", f"/campaigns/{self.id}/results?after={after}&limit=1000")
             for one in some["results"]:

@@ -105,7 +105,7 @@ class StudioServer:
             page = 0
             while True:
                 page += 1
-                options = {"project": project, "page": page, "page_size": 100, "fields": "all"}
+                options: dict[str, str | int] = {"project": project, "page": page, "page_size": 100, "fields": "all"}
                 some = owner.get("/api/tasks", params=options).raise_for_status().json()
                 for task in some["tasks"]:
                     for one in task["annotations"]:
@@ -138,7 +138,7 @@ class Person:
                 return None
             self._filters, self._tab = mine[0]["data"]["filters"], mine[0]["id"]
         path = f"/api/dm/actions?id=next_task&tabID={self._tab}&project={self.project}"
-        body = {"filters": self._filters, "ordering": [], "project": str(self.project)}
+        body: dict[str, Any] = {"filters": self._filters, "ordering": [], "project": str(self.project)}
         found = self.http.post(path, json=body)
         return None if found.status_code == 404 else dict(found.raise_for_status().json())
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +26,7 @@ class Clock:
 
 
 def play(
-    accuracies: Sequence[float], seed: int, items: int = 300, budget: int = 900, answers: int = 2, **settings: object
+    accuracies: Sequence[float], seed: int, items: int = 300, budget: int = 900, answers: int = 2, **settings: Any
 ) -> tuple[list[int], float, float]:
     """Labels of each worker, the share of items right, and the share expected."""
     rng = np.random.default_rng(seed)
@@ -69,7 +70,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=6)
     parser.add_argument("--turn-away", choices=["default", "on", "off"], default="default")
     given = parser.parse_args()
-    more: dict[str, object] = {} if given.turn_away == "default" else {"turn_away": given.turn_away == "on"}
+    more: dict[str, Any] = {} if given.turn_away == "default" else {"turn_away": given.turn_away == "on"}
     for name, crowd in (("spammer last", [0.9] * 6 + [0.5]), ("average last three", [0.92] * 2 + [0.8] * 3)):
         for seed in range(given.seeds):
             labels, right, expected = play(crowd, seed, **more)

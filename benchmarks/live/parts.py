@@ -35,7 +35,7 @@ BEYOND = (
 BEYOND_REPLICATIONS = 1000
 
 
-def best(work: Callable[[], None]) -> float:
+def best(work: Callable[[], object]) -> float:
     """Least microseconds of one of EACH executions."""
     times = []
     for _ in range(ROUNDS):
@@ -59,9 +59,8 @@ def statement() -> None:
 
         def timed(connection: Connection) -> tuple[float, float]:
             run = Runner(connection)
-            found = best(lambda: connection.execute(by_number, which).one() and None)
-            bare = best(lambda: run.one(by_number, which) and None)
-            run.close()
+            found = best(lambda: connection.execute(by_number, which).one())
+            bare = best(lambda: run.one(by_number, which))
             return found, bare
 
         with store.engine.connect() as connection:

@@ -41,7 +41,7 @@ def pairs(commands: Commands, worker: str, many: int) -> None:
     for _ in range(many):
         lease = commands.ask(worker)
         assert lease
-        commands.tell(lease.id, "1")  # type: ignore[union-attr]
+        commands.tell(lease.id, "1")
 
 
 def measured(url: str, rows: int, length: int) -> dict[str, float]:
@@ -70,7 +70,7 @@ def measured(url: str, rows: int, length: int) -> dict[str, float]:
 def size(store: SqlStore) -> int:
     """Bytes of the tables in which payloads are, with their indexes."""
     with store.engine.connect() as connection:
-        if store.kind == "postgresql":
+        if connection.dialect.name == "postgresql":
             found = connection.execute(
                 sa.text("SELECT sum(pg_total_relation_size(c.oid)) FROM pg_class c WHERE c.relname = ANY(:names)"),
                 {"names": list(TABLES)},

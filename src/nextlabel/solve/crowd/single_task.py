@@ -294,21 +294,20 @@ def is_symmetric(channel: Floats, utility: Floats, beliefs: Floats) -> bool:
 def reachable_beliefs(beliefs: Floats, members: Floats, channel: Floats, most: int, *, symmetric: bool) -> Floats:
     """Up to ``most`` beliefs that are not decided, level by level; of a level that is too large the most likely."""
     here, likely = _merge(beliefs, members / members.sum(), symmetric)
-    reached = here[:0]
-    while len(here) and len(reached) < most:
-        known = {tuple(row) for row in np.round(reached, DIGITS)}
-        new = np.array([tuple(row) not in known for row in np.round(here, DIGITS)])
-        new &= here.max(axis=1) <= DECIDED
-        here, likely = here[new], likely[new]
-        first = np.argsort(-likely, kind="stable")[: most - len(reached)]
+    levels, known = [here[:0]], set[tuple[float, ...]]()
+    while len(here) and len(known) < most:
+        names = list(map(tuple, np.round(here, DIGITS).tolist()))
+        new = np.array([name not in known for name in names]) & (here.max(axis=1) <= DECIDED)
+        first = np.flatnonzero(new)[np.argsort(-likely[new], kind="stable")[: most - len(known)]]
         here, likely = here[first], likely[first]
-        reached = np.concatenate([reached, here])
+        known.update(names[i] for i in first)
+        levels.append(here)
         joint = here[:, None, :, None] * channel[None]  # belief, type, truth, answer
         chance = joint.sum(axis=2)
         after = np.moveaxis(joint, 2, 3)[chance > 0.0]
         weight = (likely[:, None, None] * chance)[chance > 0.0] / max(len(channel), 1)
         here, likely = _merge(after / after.sum(axis=1, keepdims=True), weight, symmetric)
-    return np.ascontiguousarray(reached)
+    return np.ascontiguousarray(np.concatenate(levels))
 
 
 def _merge(beliefs: Floats, weight: Floats, symmetric: bool) -> tuple[Floats, Floats]:

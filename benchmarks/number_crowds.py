@@ -1,7 +1,8 @@
 """``python -m benchmarks.number_crowds``: numbers learnt from workers who differ against the labels' plain mean.
 
 For each set of ``../shared/data/affect`` (or of the folder in ``NEXTLABEL_DATA``) and 2, 4, 6 and 10 labels per item
-drawn in 20 orders: the correlation with gold of the plain mean, and by how much that of ``nl.learn_numbers`` is above.
+drawn in 20 orders: the correlation with gold of the plain mean, by how much that of ``nl.learn_numbers`` is above, and
+for how many items the 95% interval holds gold.
 Then, for crowds that are drawn: the share of numbers that the model expects to be right, and how many are.
 """
 
@@ -23,8 +24,9 @@ from nextlabel.files.labels import read_answers, read_labels
 SETS = ("anger", "joy", "valence")
 
 
-def correlations(folder: Path, each: int, orders: int) -> list[tuple[float, float]]:
-    """Of ``each`` labels per item in random orders: the correlation with gold of the plain mean, and of the fit."""
+def correlations(folder: Path, each: int, orders: int) -> list[tuple[float, float, float]]:
+    """Of ``each`` labels per item in random orders: the correlation with gold of the plain mean, and of the fit; then
+    the share of the items whose 95% interval holds gold."""
     table, gold = read_labels(folder / "labels.csv"), read_answers(folder / "gold.csv")
     data = number_labels(table, Number())
     known = np.array([float(gold[cell_text(name)]) for name in table.tasks])
@@ -36,14 +38,15 @@ def correlations(folder: Path, each: int, orders: int) -> list[tuple[float, floa
         some = drawn[rank < each]
         part = NumberLabels(data.task[some], data.worker[some], data.number[some], data.tasks, data.workers)
         mean = np.bincount(part.task, part.number, part.tasks) / np.bincount(part.task, minlength=part.tasks)
-        fit = fit_numbers(part, Number()).estimate
-        found.append((float(np.corrcoef(mean, known)[0, 1]), float(np.corrcoef(fit, known)[0, 1])))
+        fit, sd = fit_numbers(part, Number()).read(part)
+        held = float((np.abs(fit - known) <= 1.96 * sd).mean())
+        found.append((float(np.corrcoef(mean, known)[0, 1]), float(np.corrcoef(fit, known)[0, 1]), held))
     return found
 
 
 def margins(folder: Path, each: int, orders: int) -> list[float]:
     """By how much the fit's correlation is above the plain mean's, order by order."""
-    return [fit - mean for mean, fit in correlations(folder, each, orders)]
+    return [fit - mean for mean, fit, _ in correlations(folder, each, orders)]
 
 
 def drawn_crowd(seed: int, labels: int, sds: Sequence[float]) -> tuple[Floats, NumberLabels, Floats]:
@@ -78,8 +81,11 @@ def main() -> None:
     data = Path(os.environ.get("NEXTLABEL_DATA", "../shared/data")) / "affect"
     for name in SETS:
         for each in (2, 4, 6, 10):
-            mean, fit = np.mean(correlations(data / name, each, 20), axis=0)
-            print(f"{name:8} {each:2} labels  plain mean {mean:.3f}  learnt {fit:.3f}  {fit - mean:+.3f}")
+            mean, fit, held = np.mean(correlations(data / name, each, 20), axis=0)
+            print(
+                f"{name:8} {each:2} labels  plain mean {mean:.3f}  learnt {fit:.3f}  {fit - mean:+.3f}; "
+                f"intervals hold for {held:.0%} of the items"
+            )
     for sds in ((3.0, 8.0, 20.0), (5.0,), (10.0, 20.0, 25.0)):
         for labels in (150, 200, 400, 600):
             said, low, high, right = np.array([own_word(seed, labels, sds) for seed in range(40)]).T

@@ -102,10 +102,10 @@ class Authenticator:
             )
         return principal
 
-    async def note(self, scope: Scope, principal: Principal | None, status: int, created: str) -> None:
+    async def note(self, scope: Scope, token: AccessToken, status: int, created: str) -> None:
         """Keep who changed what, but for the work on tasks, which is in the campaign's log."""
-        token, path = None if principal is None else principal.token, scope["path"]
-        if token is None or status >= 400 or scope["method"] in ("GET", "HEAD") or _WORK.fullmatch(path):
+        path = scope["path"]
+        if status >= 400 or scope["method"] in ("GET", "HEAD") or _WORK.fullmatch(path):
             return
         route = str(getattr(scope.get("route"), "path", path)).replace("/{campaign}", "")
         await self._access.note(token, campaign_in(path) or created, f"{scope['method']} {route}")

@@ -90,7 +90,8 @@ class RequestMiddleware:
 
     def __init__(self, app: ASGIApp, authenticator: Authenticator, metrics: Metrics, settings: ServiceSettings) -> None:
         self._app, self._authenticator, self._metrics = app, authenticator, metrics
-        self._security_headers = (*SECURITY_HEADERS, *([HSTS] if settings.is_https else []))
+        self._security_headers = [*SECURITY_HEADERS, *([HSTS] if settings.is_https else [])]
+        self._security_names = {name for name, _ in self._security_headers}
         self._log_names = settings.log_names
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -118,10 +119,12 @@ class RequestMiddleware:
         async def send_recorded(message: Message) -> None:
             if message["type"] == "http.response.start":
                 context.status = message["status"]
-                await self._authenticator.note(scope, context.principal, context.status, context.created)
-                headers = message.get("headers", ())
-                there = {name for name, _ in headers} | ({X_FRAME_OPTIONS} if context.framed else set())
-                missing = [pair for pair in self._security_headers if pair[0] not in there]
+                if context.principal is not None and context.principal.token is not None:
+                    await self._authenticator.note(scope, context.principal.token, context.status, context.created)
+                headers, missing = message.get("headers", ()), self._security_headers
+                if context.framed or not self._security_names.isdisjoint(name for name, _ in headers):
+                    there = {name for name, _ in headers} | ({X_FRAME_OPTIONS} if context.framed else set())
+                    missing = [pair for pair in missing if pair[0] not in there]
                 message["headers"] = [*headers, *missing, (b"x-request-id", context.request_id.encode())]
             elif not message.get("more_body", False):
                 self._record(scope, context)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Page, expect
 
 from browser import PHONE, at, check_accessible, chromium
 from nextlabel.web.pages import mount_pages
@@ -28,6 +29,13 @@ def drawn_link(service: Service, id: str, items: int) -> str:
         made = http.post(f"/campaigns/{id}/audit/link").json()
     assert made["items"] == len(service.campaign_service[id].audit_items()) and "127.0.0.1" in made["url"]
     return str(made["url"])
+
+
+def sign_in(page: Page, service: Service) -> None:
+    page.goto(f"{service.url}/sign-in")
+    page.get_by_label("Token").fill(service.token)
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("heading", name="Campaigns", exact=True)).to_be_visible()
 
 
 def test_an_expert_answers_what_was_drawn(service: Service, chromium: Browser) -> None:
@@ -87,13 +95,59 @@ def test_the_requester_finds_the_link_and_ends_it(service: Service, chromium: Br
     id = service.campaign("found", tasks=4)
     service.campaign_service[id].draw_audit(2)
     with at(chromium) as page:
-        page.goto(f"{service.url}/sign-in")
-        page.get_by_label("Token").fill(service.token)
-        page.get_by_role("button", name="Sign in").click()
-        expect(page.get_by_role("heading", name="Campaigns", exact=True)).to_be_visible()
+        sign_in(page, service)
         page.goto(f"{service.url}/campaigns/{id}/audit")
         link = page.get_by_label("Link for an expert").input_value()
         assert httpx.get(link).status_code == 303
         page.get_by_role("button", name="End links for experts").click()
         expect(page.get_by_label("Link for an expert")).not_to_have_value(link)
         assert httpx.get(link).status_code == 401
+
+
+QUESTIONS = [
+    {"name": "tone", "text": "What is the tone?", "labels": ["good", "bad"]},
+    {"name": "why", "answer": "multi", "labels": ["price", "quality"], "only_if": {"tone": "bad"}},
+    {"name": "stars", "answer": "rating", "scale": "1..3"},
+]
+
+
+def test_an_expert_answers_several_questions(service: Service, chromium: Browser) -> None:
+    """On the page of the link, by finger and keys; on the dashboard, where each question then has its accuracy."""
+    id = "form"
+    with service.http() as http:
+        assert http.post("/campaigns", json={"id": id, "budget": 8, "questions": QUESTIONS}).status_code == 201
+        http.post(f"/campaigns/{id}/tasks", json=[{"id": f"t{k}", "text": f"text {k}"} for k in range(4)])
+    campaign = service.campaign_service[id]
+    for worker in ("ann", "bob"):
+        while lease := campaign.ask(worker):
+            campaign.tell(lease.id, {"tone": "good", "stars": "2"})
+    link = drawn_link(service, id, 4)
+    with at(chromium, PHONE) as page:
+        page.goto(link)
+        label = lambda text: page.locator("label.choice", has_text=re.compile(rf"^\s*{text}"))  # noqa: E731
+        expect(label("price")).to_be_hidden()
+        check_accessible(page)
+        for text in ("bad", "price", "3"):
+            label(text).tap()
+        page.get_by_role("button", name="Send").tap()
+        expect(page.get_by_text("1 of 4 answered")).to_be_visible()
+        for key in ("1", "6", "Enter"):
+            page.keyboard.press(key)
+        expect(page.get_by_text("2 of 4 answered")).to_be_visible()
+    with at(chromium) as page:
+        sign_in(page, service)
+        page.goto(f"{service.url}/campaigns/{id}/audit")
+        check_accessible(page)
+        page.get_by_label("What is the tone?").select_option("bad")
+        page.get_by_label("quality").check()
+        page.get_by_label("stars").select_option("1")
+        page.get_by_role("button", name="Set").click()
+        expect(page.get_by_text("3 of 4 items answered.")).to_be_visible()
+        page.goto(f"{service.url}/campaigns/{id}")
+        table = page.get_by_role("group", name="Audited questions")
+        expect(table.get_by_role("row", name="stars")).to_contain_text("1 of 3 right")
+        check_accessible(page)
+    assert [one.label for one in campaign.audit_items()] == [
+        '{"tone": "bad", "why": ["price"], "stars": "3"}', '{"tone": "good", "stars": "2"}',
+        '{"tone": "bad", "why": ["quality"], "stars": "1"}', None,
+    ]  # fmt: skip

@@ -339,6 +339,7 @@ class Certificate:
         if self.audit is not None:
             one = self.audit
             facts.append((f"as {one.audited:,} audited items say", share(one.accuracy, one.low, one.high)))
+            facts += [(f"{name}, audited", share(q.accuracy, q.low, q.high)) for name, q in one.questions.items()]
         if self.forecast is not None:
             facts.append(("forecast for the end", share(self.forecast, self.forecast_low, self.forecast_high)))
         if self.upper is not None:

@@ -21,7 +21,6 @@ import numpy as np
 
 from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.rows import CampaignRow, TaskRow
-from nextlabel.crowd.questions import Form
 from nextlabel.errors import ConflictError, InputError, NotFoundError
 from nextlabel.model.tasks import whole
 
@@ -93,8 +92,6 @@ def draw_audit(campaign: Commands, items: Any, seed: Any = 0) -> int:
     """Draw tasks at random, beside those that were drawn before; returns how many there are now."""
     many = whole("items", items, 1, "Give the number of items to audit, e.g. 60.")
     number = whole("seed", seed, 0, "Give a whole number such as 0.")
-    if isinstance(campaign.state.row.config.answer_type, Form):
-        raise ConflictError("an audit judges one answer, and items have several here.", "Give some as known answers.")
     campaign.settle()
     row = campaign.state.row
     drawn = dict(row.audit)

@@ -558,8 +558,11 @@ def audit(
         "K", "Draw so many more items at random for the expert; with --freeze several for several looks: 80,150,250."
     ),
     seed: int = whole("S", 0, "0", SEED_HELP, 0, needs="--audits"),
-    save: str | None = flag("FILE", "Write the drawn items for the expert: task, label (to fill in), payload."),
-    answers: str | None = flag("FILE", "The expert's answers: task, label."),
+    save: str | None = flag(
+        "FILE",
+        "Write the drawn items for the expert: task, label (to fill in; several questions: a column of each), payload.",
+    ),
+    answers: str | None = flag("FILE", "The expert's answers: task, and label or a column of each question."),
     link: bool = switch("Make a link by which an expert answers the drawn items, without a token."),
     freeze: bool = switch("For a guarantee: freeze the labels and draw --audits items, or as needed."),
     of: str | None = flag("LABEL", "Speak of the items with this label alone.", needs="--freeze"),
@@ -583,11 +586,17 @@ def audit(
         None if path is None else checked_file(flag, path) for flag, path in (("--save", save), ("--record", record))
     )
     from nextlabel.application.guarantees import guarantee_record
+    from nextlabel.crowd.questions import Form as Questions
     from nextlabel.files.labels import read_answers
 
-    found = None if answers is None else read_answers(answers)
     with service_at(db) as service:
         row, campaign, made = service.store.row(id), service[id], dict[str, Any]()
+        kind = row.config.answer_type
+        asked = kind.column_names if isinstance(kind, Questions) else ()
+        found: dict[str, Any] = {} if answers is None or asked else dict(read_answers(answers))
+        for name in asked if answers is not None else ():
+            for task, said in read_answers(answers, label=name).items():
+                found.setdefault(task, {})[name] = said
         promised = freeze or reopen or next_look or kept is not None or bool(row.guarantee)
         if promised and (freeze or (planned is not None and not reopen)):
             campaign.freeze(planned, of)
@@ -595,7 +604,7 @@ def audit(
             campaign.draw_audit(planned[0], seed)
         if reopen:
             campaign.reopen_labels()
-        if found is not None:
+        if answers is not None:
             (campaign.answer_guarantee if promised else campaign.answer_audit)(found)
         if next_look:
             campaign.next_look()
@@ -607,8 +616,9 @@ def audit(
         if target is not None:
             with whole_file(target) as stream:  # for the expert, who fills in the column label
                 rows = [one for one in items if not promised or one.label is None]
-                lines = [[one.task, one.label, json.dumps(one.payload, ensure_ascii=False)] for one in rows]
-                stream.write(export_text([["task", "label", "payload"], *lines]))
+                said_of = kind.cells if isinstance(kind, Questions) and asked else lambda label: [label]
+                lines = [[one.task, *said_of(one.label), json.dumps(one.payload, ensure_ascii=False)] for one in rows]
+                stream.write(export_text([["task", *(asked or ["label"]), "payload"], *lines]))
         known = sum(one.label is not None for one in items)
         standing = campaign.guarantee() if promised else None
         certificate = campaign.certificate() if known and not promised else None
@@ -621,10 +631,17 @@ def audit(
         new = row.tasks - row.audit_of
         itself = f" The model itself expects {certificate.now:.1%}." if row.config.counts_right else ""
         whole = f"the items but {new:,} that were added since" if new else "all items"
+        each = " in every answer" if audited.questions else ""
+        of = f"the answers to {whole}" if audited.questions else whole
         text += (
-            f"{audited.right} of {audited.audited} audited labels are right: {audited.accuracy:.1%} of {whole}, with a "
-            f"95% interval from {audited.low:.1%} to {audited.high:.1%}.{itself}\n"
+            f"{audited.right} of {audited.audited} audited labels are right{each}: {audited.accuracy:.1%} of {of}, "
+            f"with a 95% interval from {audited.low:.1%} to {audited.high:.1%}.{itself}\n"
         )
+        for name, one in audited.questions.items():
+            text += (
+                f"{name}: {one.right} of {one.audited} audited answers are right, {one.accuracy:.1%} of "
+                f"{counted(one.tasks, 'answer')}, with a 95% interval from {one.low:.1%} to {one.high:.1%}.\n"
+            )
     written = "" if save is None else f"; written to {save}"
     return Said(fields, f"{counted(len(items), 'item')} drawn, {known:,} answered{written}.", text)
 

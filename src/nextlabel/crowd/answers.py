@@ -22,7 +22,7 @@ within ``TOLERANCE`` of the range.
 from __future__ import annotations
 
 from abc import ABC
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil, isfinite, log10
@@ -128,6 +128,12 @@ class Answer(ABC):
     def shares_right(self, first: Ints, second: Ints) -> Floats:
         """How much of each answer is right."""
         return self.agrees(first, second).astype(np.float64)
+
+    def judged(self, beliefs: Floats, truth: Ints) -> Iterator[tuple[str, Floats, Bools]]:
+        """What is read out, question by question: its name, the chance that it is right, nan where it is not asked,
+        and whether it is where ``truth`` is true.
+        """
+        yield "", self.certainty(beliefs), self.agrees(self.best(beliefs), truth)
 
     def probabilities(self, belief: Floats) -> dict[str, float]:
         """The probability of each label; numbers have none."""

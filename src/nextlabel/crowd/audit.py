@@ -14,8 +14,11 @@ r      right     (n,)  1 where the audit found the label right, else 0
 Interval. With ``FEW`` audited tasks or fewer, or with fewer than ``LEAST`` right or wrong ones, it is exact: the
 accuracies M / N under which drawing n of N tasks without replacement gives as many right ones, and as few, with a
 chance above (1 - level) / 2 each (hypergeometric test inversion). Otherwise it is that of Student's t for r - e with
-the finite-population factor 1 - n/N. Guarantee: the audited tasks must be drawn at random, nothing is asked of the
-model; exact intervals hold at every n, the others approximately. Cost: O(N + n log N).
+the finite-population factor 1 - n/N. Of several questions each has an audit of its own, about the items of which an
+answer to it is read out; of all answers together the share is the questions' mean by their answers, and so are the ends
+of its interval, at a level at which the intervals of all Q questions hold: 1 - (1 - level) / Q. Guarantee: the audited
+tasks must be drawn at random, nothing is asked of the model; exact intervals hold at every n, the others approximately.
+Cost: O(N + n log N).
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ from __future__ import annotations
 import os
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -51,6 +54,8 @@ class Audit:
     ``accuracy`` is the corrected estimate, ``low`` and ``high`` are the ends of its interval at ``level``, ``expected``
     is what the method expected of all tasks, ``expected_audited`` of the audited ones, ``right`` counts the audited
     labels that are right; ``method`` is ``exact`` or ``prediction-powered``. ``read`` tells what was in the files.
+    Of several questions the shares are those of all answers, ``right`` items are right in each, and ``questions`` has
+    the audit of each by its name.
     """
 
     accuracy: float
@@ -64,13 +69,15 @@ class Audit:
     right: int
     method: str
     read: tuple[dict[str, Any], ...] = ()
+    questions: dict[str, Audit] = field(default_factory=dict)
 
     def sentences(self) -> list[str]:
         """The result in plain English."""
+        what, each = ("label", "") if not self.questions else ("form", " in every answer")
+        whole = counted(self.tasks, "task") if not self.questions else f"answers to {counted(self.tasks, 'item')}"
         out = [
-            f"{self.right:,} of {counted(self.audited, 'audited label')} are right. Of all "
-            f"{counted(self.tasks, 'task')}, {self.accuracy:.1%} are right, with a {self.level:.0%} interval from "
-            f"{self.low:.1%} to {self.high:.1%}.",
+            f"{self.right:,} of {counted(self.audited, f'audited {what}')} are right{each}. Of all {whole}, "
+            f"{self.accuracy:.1%} are right, with a {self.level:.0%} interval from {self.low:.1%} to {self.high:.1%}.",
         ]
         gap = f"The method itself expected {self.expected:.1%}"
         if self.expected > self.high:
@@ -155,13 +162,38 @@ def audited_accuracy(
     Tasks with ``gold`` that is not negative are left out: their truth was not found by labels.
     """
     answers = Choice(()) if answers is None else answers
-    asked, truth = np.ones(len(beliefs), dtype=np.bool_) if gold is None else gold < 0, np.full(len(beliefs), -1)
+    truth = np.full(len(beliefs), -1)
     truth[list(audited)] = list(audited.values())
-    known = asked & (truth >= 0)
+    if gold is not None:
+        beliefs, truth = beliefs[gold < 0], truth[gold < 0]
+    known = truth >= 0
     if not known.any():
         return None
-    right = answers.agrees(answers.best(beliefs[known]), truth[known])
-    return estimate(answers.certainty(beliefs[asked]), known[asked], right, 0.95)
+    parts = [
+        (name, e[asked], known[asked], right[asked & known])
+        for name, e, right in answers.judged(beliefs, truth)
+        for asked in (~np.isnan(e),)
+    ]
+    if len(parts) == 1:
+        return estimate(*parts[0][1:], 0.95)
+    return _together(parts, known, answers.agrees(answers.best(beliefs), truth), 0.95)
+
+
+def _together(parts: Sequence[tuple[str, Floats, Bools, Bools]], known: Bools, right: Bools, level: float) -> Audit:
+    """The audit of several questions: name, chances, audited items and which are right of each."""
+    own = {name: estimate(e, audited, hits, level) for name, e, audited, hits in parts if audited.any()}
+    shares, weights = [], [len(e) for _, e, _, _ in parts]
+    for name, e, audited, hits in parts:
+        if name in own:
+            wide, one = estimate(e, audited, hits, 1.0 - (1.0 - level) / len(parts)), own[name]
+            shares.append((one.accuracy, wide.low, wide.high, one.expected, one.expected_audited))
+        else:  # nobody knows
+            mean = float(e.mean()) if len(e) else 0.0
+            shares.append((mean, 0.0, 1.0, mean, mean))
+    accuracy, low, high, mean, seen = np.average(shares, axis=0, weights=weights).tolist()
+    method = next((one.method for one in own.values() if one.method != "exact"), "exact")
+    N, n, x = len(known), int(known.sum()), int(right[known].sum())
+    return Audit(accuracy, low, high, level, mean, seen, N, n, x, method, questions=own)
 
 
 def exact_interval(N: int, n: int, x: int, level: float) -> tuple[float, float]:

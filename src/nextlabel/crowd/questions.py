@@ -47,7 +47,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, get_args
 import numpy as np
 from scipy.special import gammaln, softmax
 
-from nextlabel.arrays import Floats, Ints
+from nextlabel.arrays import Bools, Floats, Ints
 from nextlabel.crowd.agreement import Agreement, measure
 from nextlabel.crowd.answers import SHOWN, Answer, AnswerName, Rating
 from nextlabel.errors import InputError
@@ -217,6 +217,13 @@ class Form(Answer):
         return tuple(f"{one.name}: {name}" if one.name else name for one in self.questions for name in one.labels)
 
     @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Names of the parts: of questions, and of the labels of which any may be true."""
+        return tuple(
+            self.options[part.option] if part.label >= 0 else self.questions[part.question].name for part in self.parts
+        )
+
+    @cached_property
     def _labels(self) -> tuple[tuple[int, int], ...]:
         """Question and label of each option."""
         return tuple((q, label) for q, one in enumerate(self.questions) for label in range(len(one.labels)))
@@ -353,6 +360,16 @@ class Form(Answer):
         multi = {one.name for one in self.questions if one.kind == "multi"}
         return json.dumps({q: some if q in multi else some[0] for q, some in said.items()}, ensure_ascii=False)
 
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """The questions, a column of a file each; none if there is one without a name."""
+        return tuple(one.name for one in self.questions if one.name)
+
+    def cells(self, label: str | None) -> list[str]:
+        """An answer in these columns, empty where it says nothing."""
+        said = {} if label is None else self.labels_of(self.number_of(label))
+        return [BETWEEN.join(said[name]) or NONE if name in said else "" for name in self.column_names]
+
     def options_of(self, codes: Any) -> Floats:
         """(n, options) 1 where an option was chosen."""
         part, answer = self._said
@@ -414,6 +431,12 @@ class Form(Answer):
         """(n,) the share of the parts that agree."""
         return np.asarray((self.digits(first) == self.digits(second)).mean(axis=1))
 
+    def judged(self, beliefs: Floats, truth: Ints) -> Iterator[tuple[str, Floats, Bools]]:
+        """Part by part."""
+        (best, sure), true = self._read(beliefs), self.digits(truth)
+        for k, name in enumerate(self.names):
+            yield name, np.where(best[:, k] < 0, np.nan, sure[:, k]), best[:, k] == true[:, k]
+
     def certainty(self, beliefs: Floats) -> Floats:
         """(K,) the share of the answers read out that is expected to be right."""
         best, sure = self._read(beliefs)
@@ -435,9 +458,8 @@ class FormLabels(NamedTuple):
 def form_agreement(form: Form, labels: FormLabels, tasks: tuple[Any, ...], workers: tuple[Any, ...]) -> Agreement:
     """How far whole answers agree, and the answers to each part."""
     parts = []
-    for k, part in enumerate(form.parts):
+    for k, (name, part) in enumerate(zip(form.names, form.parts, strict=True)):
         one, asked = form.questions[part.question], labels.said[:, k] >= 0
-        name = form.options[part.option] if part.label >= 0 else one.name
         values, level = (None, form.level) if one.rating is None else (one.rating.values, one.rating.level)
         given = labels.task[asked], labels.worker[asked], labels.said[asked, k]
         parts.append((name, measure(*given, values, level, tasks, workers)))

@@ -190,10 +190,18 @@ class ChangeCampaignRequest(_settings_model("Changes", changing=True)):  # type:
     """The settings to change; null removes those that may be left out, e.g. a deadline or a limit per worker."""
 
 
+#: An answer: by name or as a number, several names in a list, by question in a table.
+Said = (
+    Annotated[str, Field(max_length=LONGEST_INSTRUCTIONS)]
+    | Annotated[int, Field(ge=-LARGEST, le=LARGEST)]
+    | Annotated[list[Name], Field(max_length=MOST_ANSWERS)]
+    | dict[Name, Name | list[Name]]
+)
+
 #: What bodies of commands hold, by the parameters of the methods of ``Campaign``.
 FIELDS: dict[str, Any] = {
     "answers": Annotated[
-        dict[Name, Annotated[str, Field(max_length=LONGEST_INSTRUCTIONS)]],
+        dict[Name, Said],
         Field(min_length=1, max_length=10_000, description="By the ids of tasks", examples=[{"t17": "yes"}]),
     ],
     "tasks": Annotated[list[Name], Field(min_length=1, max_length=10_000, examples=[["t17"]])],
@@ -229,12 +237,7 @@ class AskRequest(RequestBody):
 class TellRequest(RequestBody):
     """The label, by name or number, several in a list, by question in a table; and a comment if there is one."""
 
-    label: (
-        Annotated[str, Field(max_length=LONGEST_INSTRUCTIONS)]
-        | Annotated[int, Field(ge=-LARGEST, le=LARGEST)]
-        | Annotated[list[Name], Field(max_length=MOST_ANSWERS)]
-        | dict[Name, Name | list[Name]]
-    )
+    label: Said
     comment: Comment | None = None
 
 
@@ -341,6 +344,10 @@ def _model(source: type, document: str, **replaced: Any) -> Any:
 
 def _list_of(kind: Any) -> Any:
     return list.__class_getitem__(kind)
+
+
+def _dict_of(kind: Any) -> Any:
+    return dict.__class_getitem__((str, kind))
 
 
 def _list(name: str, document: str, paged: bool = False, **items: Any) -> Any:
@@ -478,7 +485,12 @@ CertificateResponse = _model(
     low=_described(float | None, "Of the 95% interval of ``now``, where workers are told apart; null elsewhere"),
     rests_on=_described(str, "What ``now`` rests on, in a sentence"),
     audit=_described(
-        _model(Audit, "The accuracy as audited items correct it, with a 95% interval.") | None,
+        _model(
+            Audit,
+            "The accuracy as audited items correct it, with a 95% interval.",
+            questions=_dict_of(_model(Audit, "The same of one of several questions.", questions=None, read=None)),
+        )
+        | None,
         "Null without audited items",
     ),
     forecast=_described(float | None, "Expected at the end of the budget, where workers are told apart"),

@@ -215,12 +215,21 @@ def adjudicate(campaign: CampaignId, number: TaskNumber, request: Request, form:
     """Set the answer of the task, or take it back; ``back`` asks for the campaign's page."""
     task = service.store.tasks_by_number(campaign, [number]).get(number)
     request.state.again = lambda problem: task_page(campaign, number, request, problem)
-    if task is not None and "label" not in form:
+    label = _answer_sent(service.store.row(campaign), form)
+    if task is not None and label is None:
         service[campaign].undo_adjudication([task.key])
     elif task is not None:
-        service[campaign].adjudicate({task.key: str(form["label"])})
+        service[campaign].adjudicate({task.key: label})
     back = "#h-hard" if form.get("back") == "campaign" else f"/tasks/{number}"
     return RedirectResponse(f"/campaigns/{campaign}{back}", 303)
+
+
+def _answer_sent(row: CampaignRow, form: Form) -> str | None:
+    """The answer that a form gives, of several questions by the places of options; None without one."""
+    if "form" not in form:
+        return str(form["label"]) if "label" in form else None
+    answers = row.config.answer_type
+    return answers.name_of(answers.sent(",".join(map(str, form.getlist("answer")))))
 
 
 def fields_of(payload: Any) -> list[tuple[str, str]]:
@@ -483,8 +492,9 @@ def change_audit(campaign: CampaignId, request: Request, form: Form, service: Se
         app_state(request).access.read()
     elif "task" in form:
         asked = service[campaign]
-        answer = asked.answer_guarantee if service.store.row(campaign).guarantee else asked.answer_audit
-        answer({str(form["task"]): str(form.get("label", ""))})
+        row = service.store.row(campaign)
+        answer = asked.answer_guarantee if row.guarantee else asked.answer_audit
+        answer({str(form["task"]): _answer_sent(row, form) or ""})
     else:
         raise InputError(*NO_ACTION)
     return RedirectResponse(f"/campaigns/{campaign}/audit", 303)

@@ -108,6 +108,7 @@ QUESTIONS = [
     {"name": "tone", "text": "What is the tone?", "labels": ["good", "bad"]},
     {"name": "why", "answer": "multi", "labels": ["price", "quality"], "only_if": {"tone": "bad"}},
     {"name": "stars", "answer": "rating", "scale": "1..3"},
+    {"name": "score", "answer": "number", "range": "0..100"},
 ]
 
 
@@ -120,7 +121,7 @@ def test_an_expert_answers_several_questions(service: Service, chromium: Browser
     campaign = service.campaign_service[id]
     for worker in ("ann", "bob"):
         while lease := campaign.ask(worker):
-            campaign.tell(lease.id, {"tone": "good", "stars": "2"})
+            campaign.tell(lease.id, {"tone": "good", "stars": "2", "score": 40 if worker == "ann" else 50})
     link = drawn_link(service, id, 4)
     with at(chromium, PHONE) as page:
         page.goto(link)
@@ -129,9 +130,10 @@ def test_an_expert_answers_several_questions(service: Service, chromium: Browser
         check_accessible(page)
         for text in ("bad", "price", "3"):
             label(text).tap()
+        page.get_by_label("A number from 0 to 100").fill("80")
         page.get_by_role("button", name="Send").tap()
         expect(page.get_by_text("1 of 4 answered")).to_be_visible()
-        for key in ("1", "6", "Enter"):
+        for key in ("1", "6", "8", "4", "4", "Enter"):
             page.keyboard.press(key)
         expect(page.get_by_text("2 of 4 answered")).to_be_visible()
     with at(chromium) as page:
@@ -141,13 +143,17 @@ def test_an_expert_answers_several_questions(service: Service, chromium: Browser
         page.get_by_label("What is the tone?").select_option("bad")
         page.get_by_label("quality").check()
         page.get_by_label("stars").select_option("1")
+        page.get_by_label("score").fill("12.5")
         page.get_by_role("button", name="Set").click()
         expect(page.get_by_text("3 of 4 items answered.")).to_be_visible()
         page.goto(f"{service.url}/campaigns/{id}")
         table = page.get_by_role("group", name="Audited questions")
         expect(table.get_by_role("row", name="stars")).to_contain_text("1 of 3 right")
+        expect(table.get_by_role("row", name="score")).to_contain_text("1 of 3 right")
         check_accessible(page)
     assert [one.label for one in campaign.audit_items()] == [
-        '{"tone": "bad", "why": ["price"], "stars": "3"}', '{"tone": "good", "stars": "2"}',
-        '{"tone": "bad", "why": ["quality"], "stars": "1"}', None,
-    ]  # fmt: skip
+        '{"tone": "bad", "why": ["price"], "stars": "3", "score": "80"}',
+        '{"tone": "good", "stars": "2", "score": "44"}',
+        '{"tone": "bad", "why": ["quality"], "stars": "1", "score": "12.5"}',
+        None,
+    ]

@@ -861,6 +861,7 @@ def test_several_questions_with_fingers_and_keys(service: Service, chromium: Bro
     questions = [
         {"name": "tone", "text": "What is the tone?", "labels": ["good", "bad"]},
         {"name": "why", "answer": "multi", "labels": ["price", "quality"], "only_if": {"tone": "bad"}},
+        {"name": "score", "answer": "number", "range": "0..100"},
         {"name": "stars", "answer": "rating", "scale": "1..3"},
     ]
     id = campaign(service, f"form_{name}", 3, answer="multi", questions=questions, policy="crowd")
@@ -877,7 +878,9 @@ def test_several_questions_with_fingers_and_keys(service: Service, chromium: Bro
         getattr(label("bad"), press)()
         expect(label("price")).to_be_visible()
         getattr(label("price"), press)()
-        send = page.get_by_role("button", name="Send")
+        send, score = page.get_by_role("button", name="Send"), page.get_by_label("A number from 0 to 100")
+        getattr(score, press)()
+        score.fill("37.5")
         getattr(send, press)()
         assert lease_on(page) == before  # the stars are missing
         getattr(label("3"), press)()
@@ -885,11 +888,14 @@ def test_several_questions_with_fingers_and_keys(service: Service, chromium: Bro
         gone(page, before)
         before = lease_on(page)
         page.wait_for_timeout(SETTLED_MS)
-        for key in ("1", "5", "Enter"):
+        for key in ("1", "6", "5", "4", "2", "Enter"):  # 5 goes to the number
             page.keyboard.press(key)
         gone(page, before)
     said = [json.loads(label) for _, label in labels(service, id)[:2]]
-    assert said == [{"tone": "bad", "why": ["price"], "stars": "3"}, {"tone": "good", "stars": "1"}]
+    assert said == [
+        {"tone": "bad", "why": ["price"], "score": "37.5", "stars": "3"},
+        {"tone": "good", "score": "42", "stars": "1"},
+    ]
 
 
 @pytest.mark.parametrize(("name", "size"), [("desk", DESKTOP), ("phone", PHONE)])

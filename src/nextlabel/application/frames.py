@@ -52,9 +52,10 @@ class ResultTable:
 
     def __init__(self, answers: Answer, payloads: Iterable[Any]) -> None:
         counts = [f"count_{label}" for label in answers.labels]
-        probabilities = [f"p_{label}" for label in answers.labels] or ["low", "high"]
+        probabilities = [f"p_{label}" for label in answers.labels]
+        probabilities += [f"{end}_{name}".rstrip("_") for name in answers.ranges for end in ("low", "high")]
         columns: dict[str, None] = {}
-        self._plain = False
+        self._plain, self._ranges = False, answers.ranges
         for payload in payloads:
             if isinstance(payload, dict):
                 columns.update(dict.fromkeys(payload))
@@ -69,7 +70,10 @@ class ResultTable:
 
     def cells(self, result: Result) -> list[Any]:
         """One row."""
-        said = [*result.counts.values(), *(round(p, 6) for p in result.interval or result.probabilities.values())]
+        said: list[Any] = [*result.counts.values(), *(round(p, 6) for p in result.probabilities.values())]
+        for name in self._ranges:
+            ends = result.intervals.get(name) if name else result.interval
+            said += [None, None] if ends is None else [round(end, 6) for end in ends]
         payload, plain = result.payload, [None] * self._plain
         if isinstance(payload, dict):
             own = [*(_cell(payload.get(name)) for name in self._originals), *plain]

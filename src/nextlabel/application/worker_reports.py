@@ -218,7 +218,8 @@ class WorkerReports:
             worker, away = worker[row], kind.spread([one[0] for one in dropped], [one[2] for one in dropped])
             dropped = [(int(x), dropped[k][1], int(y)) for x, k, y in zip(*away, strict=True)]
             gold = {int(x): int(y) for x, _, y in zip(*kind.spread(list(gold), list(gold.values())), strict=True)}
-            tasks *= len(kind.parts)
+            tasks *= max(len(kind.parts), 1)
+            kind = kind if kind.parts else kind.measures[0].number
         elif isinstance(kind, Number):
             alike = measure(task, worker, place, kind.value_of(different), kind.level, *known)
         else:

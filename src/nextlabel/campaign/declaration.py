@@ -158,8 +158,9 @@ class DeclaredSettings(BaseModel):
         none="the order of all",
     )  # fmt: skip
     questions: str = setting(
-        "", "Several questions per item, as JSON: a list of tables with name, text, answer (choice, rating, multi), "
-        "labels or scale, and only_if, the answer of another question after which it is asked.", "FILE.json",
+        "", "Several questions per item, as JSON: a list of tables with name, text, answer (choice, rating, multi, "
+        "number), labels, scale or range, and only_if, the answer of another question after which it is asked.",
+        "FILE.json",
         max_length=LONGEST_INSTRUCTIONS, examples=['[{"name": "tone", "labels": ["good", "bad"]}]'], form="workers",
         label="Form", note="JSON, to ask several things at once", json=str | list[dict[str, Any]],
     )  # fmt: skip

@@ -38,7 +38,10 @@ ResultSource = Literal["labels", "control", "adjudicated", "audited", "frozen", 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What is known of one task; ``source`` says where its label comes from (``ResultSource``)."""
+    """What is known of one task; ``source`` says where its label comes from (``ResultSource``).
+
+    A number has an ``interval``, the numbers among several questions have ``intervals`` by the names of these.
+    """
 
     task: str
     label: str
@@ -54,6 +57,7 @@ class Result:
     source: ResultSource = "labels"
     probabilities: dict[str, float] = field(default_factory=dict)
     interval: tuple[float, float] | None = None
+    intervals: dict[str, tuple[float, float]] = field(default_factory=dict)
 
 
 def results_of(
@@ -85,6 +89,7 @@ def results_of(
             source = "adjudicated"
         if final is not None and task.number in final:
             best, probability, source = final[task.number]
+        intervals = answers.intervals(truth)
         event, reason = (task.closed_seq, "most_labels") if task.closed_seq else (row.closed_seq, row.closed_reason)
         out.append(
             Result(
@@ -101,7 +106,8 @@ def results_of(
                 source == "control",
                 source,
                 answers.probabilities(truth),
-                answers.interval(truth),
+                intervals.pop("", None),
+                intervals,
             )
         )
     return out

@@ -73,6 +73,11 @@ class Answer(ABC):
         return max(len(self.labels), 1)
 
     @property
+    def ranges(self) -> tuple[str, ...]:
+        """The questions that ask for numbers, which have intervals."""
+        return ()
+
+    @property
     def values(self) -> Floats | None:
         """What each label counts as, None where they have no order."""
         return None
@@ -143,9 +148,12 @@ class Answer(ABC):
         """How many labels said each answer, by the counts of the lattice."""
         return dict(zip(self.labels, counted, strict=False))
 
-    def interval(self, belief: Floats) -> tuple[float, float] | None:
-        """The ends of the interval that holds a number with probability .95, as far as it is within the range."""
-        return None
+    def intervals(self, belief: Floats) -> dict[str, tuple[float, float]]:
+        """The ends of the interval that holds a number with probability .95, as far as it is within the range.
+
+        By the name of its question, which is empty if there are no others.
+        """
+        return {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +227,11 @@ class Number(Answer):
     def width(self) -> int:
         """Mean and standard deviation."""
         return 2
+
+    @property
+    def ranges(self) -> tuple[str, ...]:
+        """The only question, which has no name."""
+        return ("",)
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -300,10 +313,10 @@ class Number(Answer):
         """Which numbers are within the tolerance of the others."""
         return np.asarray(np.abs(first - second) * self.step <= self.tolerance * (1.0 + 1e-9))
 
-    def interval(self, belief: Floats) -> tuple[float, float] | None:
+    def intervals(self, belief: Floats) -> dict[str, tuple[float, float]]:
         """Of the normal belief."""
         low, high = np.clip(belief[0] + np.array([-Z95, Z95]) * belief[1], *self.ends)
-        return float(low), float(high)
+        return {"": (float(low), float(high))}
 
     def __str__(self) -> str:
         return f"range {'' if self.low is None else f'{self.low:g}'}..{'' if self.high is None else f'{self.high:g}'}"

@@ -6,14 +6,17 @@ kind     answer                                                  parts          
 choice   one of some labels                                      one                the likeliest
 rating   a step of a scale                                       one                the step with the least loss
 multi    any of some labels                                      one for each label each label that is likelier than not
+number   a number of a range (``crowd.numbers``)                 none, a *measure*  the mean
 ======== ======================================================= ================== =================================
 
-A *part* is what has one true answer out of a few. All answers of a worker to an item are one number, the *code*, whose
-digits are the answers to the parts (``Form.digits``; a part that was not asked has a digit of its own), so that a form
-is one label of one lease. *Options* are what a file has a column for: each answer of a choice or rating, and each label
-of a multi.
+A *part* is what has one true answer out of a few; measures come after the parts wherever both are columns. All answers
+of a worker to an item are one number, the *code*, whose digits are the answers to the parts and measures
+(``Form.digits``; where none was asked for there is a digit of its own), so that a form is one label of one lease.
+*Options* are what a file has a column for: each answer of a choice or rating, and each label of a multi.
 
-The workers' channels to the parts of a question are learnt together, by classification EM with soft beliefs:
+A number is right within the tolerance of its range, as in a campaign for numbers, so that the share of answers that are
+right is one unit for all. The workers' channels to the parts of a question are learnt together, by classification EM
+with soft beliefs:
 
 ====== ========= ============ ==================================================================================
 symbol code      shape        meaning
@@ -49,14 +52,15 @@ from scipy.special import gammaln, softmax
 
 from nextlabel.arrays import Bools, Floats, Ints
 from nextlabel.crowd.agreement import Agreement, measure
-from nextlabel.crowd.answers import SHOWN, Answer, AnswerName, Rating
+from nextlabel.crowd.answers import SHOWN, Answer, AnswerName, Number, Rating, check_options
+from nextlabel.crowd.numbers import NumberFit, NumberLabels, fit_numbers
 from nextlabel.errors import InputError
 from nextlabel.files.columns import cell_text
 from nextlabel.files.labels import LabelTable, as_label_table
 from nextlabel.files.tables import Frame
 from nextlabel.wording import listed
 
-Kind = Literal["choice", "rating", "multi"]
+Kind = Literal["choice", "rating", "multi", "number"]
 #: Sweeps of a fit; labels per truth of a worker's mean channel, of the coin, and of a part's tendency.
 SWEEPS, FIRM, COIN, ABILITY, TENDENCY = 30, 12.0, 2.0 / 3.0, 10.0, 60.0
 #: Labels that a worker's channel over all parts may be worth in that to one of them.
@@ -64,7 +68,7 @@ STRENGTHS = tuple(4.0 * 2.0**k for k in range(8))
 #: Share of labels that are right before any is seen, labels that this is worth, and pseudo-items of each truth.
 RIGHT, HOLD, SHARE = 2.0 / 3.0, 20.0, 2.0
 #: Keys of a question's table, an example, and labels of one question.
-KNOWN = ("name", "text", "answer", "labels", "scale", "loss", "only_if")
+KNOWN = ("name", "text", "answer", "labels", "scale", "range", "loss", "only_if")
 EXAMPLE, MOST_OPTIONS = '[{"name": "tone", "labels": ["good", "bad"]}]', 26
 #: The largest code.
 MOST_CODES = 2**53
@@ -84,9 +88,19 @@ class Question:
     text: str = ""
     rating: Rating | None = None
     only_if: tuple[str, str] | None = None
+    number: Number | None = None
+
+    @property
+    def hint(self) -> str:
+        """What may be answered."""
+        if self.number is not None:
+            return "Give a number from {:g} to {:g}.".format(*self.number.ends)
+        return f"Give one of {', '.join(self.labels)}."
 
     def number_of(self, label: object) -> int:
-        """Number of a label's name."""
+        """Number of a label's name, or of a number as in the log."""
+        if self.number is not None:
+            return self.number.number_of(label)
         name = str(label)
         if isinstance(label, bool) or name not in self.labels:
             of = f" of {self.name}" if self.name else ""
@@ -115,6 +129,8 @@ def _question(table: dict[str, Any]) -> Question:
         table.get("labels"),
         table.get("only_if"),
     )
+    if kind == "pair":
+        raise InputError("a pair is about two items, and a form asks about one.", "Make a campaign for pairs of it.")
     strange = next((key for key in table if key not in KNOWN), None)
     if strange is not None or not isinstance(name, str) or not name.strip() or kind not in get_args(Kind):
         what = "has no name" if strange is None else f"has the key {strange[:60]!r}"
@@ -122,10 +138,14 @@ def _question(table: dict[str, Any]) -> Question:
             f"a question {what}, or its answer is none of {', '.join(get_args(Kind))}.",
             f"Known keys: {', '.join(KNOWN)}; e.g. {EXAMPLE}.",
         )
+    check_options(kind, **{option: table.get(option) for option in ("scale", "loss", "range")})
     rating = Rating.parse(table.get("scale"), table.get("loss")) if kind == "rating" else None
+    number = Number.parse(table.get("range")) if kind == "number" else None
     labels = list(rating.labels) if rating is not None and labels is None else labels
     fewest = 1 if kind == "multi" else 2
-    if (
+    if number is not None and (labels or not number.ends):
+        raise InputError(f"question {name[:SHOWN]!r} asks for a number and has labels.", "Leave the labels out.")
+    if number is None and (
         not isinstance(labels, list)
         or not fewest <= len(labels) <= MOST_OPTIONS
         or not all(isinstance(one, str) and one.strip() and len(one) <= SHOWN for one in labels)
@@ -139,7 +159,7 @@ def _question(table: dict[str, Any]) -> Question:
     if only_if is not None and (not isinstance(only_if, dict) or len(only_if) != 1):
         raise InputError(f"only_if of question {name[:SHOWN]!r} is not one answer.", 'Give e.g. {"tone": "bad"}.')
     asked = None if only_if is None else next((str(other), str(label)) for other, label in only_if.items())
-    return Question(name.strip(), kind, tuple(labels), str(table.get("text", "")), rating, asked)
+    return Question(name.strip(), kind, tuple(labels or ()), str(table.get("text", "")), rating, asked, number)
 
 
 class Part(NamedTuple):
@@ -152,12 +172,20 @@ class Part(NamedTuple):
     needs: int
 
 
+class Measure(NamedTuple):
+    """A number: question, range, the option it needs."""
+
+    question: int
+    number: Number
+    needs: int
+
+
 @dataclass(frozen=True)
 class Form(Answer):
     """Questions that are asked together.
 
-    The number of an answer is its code. A belief has the probability of each option, and after these how many labels
-    chose it.
+    The number of an answer is its code. A belief has the probability of each option, after these how many labels chose
+    it, and mean and standard deviation of each measure.
     """
 
     questions: tuple[Question, ...]
@@ -185,7 +213,10 @@ class Form(Answer):
                 )
             seen[one.name] = one
         if np.prod(self._sizes[1].astype(np.float64)) > MOST_CODES:
-            raise InputError("the form has too many questions for one label.", "Ask at most 50 labels in all.")
+            raise InputError(
+                "the form has too many questions for one label.",
+                "Ask at most 50 labels in all; a number is as many as 15 of them.",
+            )
 
     @classmethod
     def parse(cls, text: str) -> Form:
@@ -212,16 +243,30 @@ class Form(Answer):
         return tuple(found)
 
     @cached_property
+    def measures(self) -> tuple[Measure, ...]:
+        """The numbers, question by question."""
+        return tuple(
+            Measure(question, one.number, -1 if one.only_if is None else self.option_of(*one.only_if))
+            for question, one in enumerate(self.questions)
+            if one.number is not None
+        )
+
+    @cached_property
+    def _asked(self) -> tuple[Part | Measure, ...]:
+        """What a digit of a code is for."""
+        return (*self.parts, *self.measures)
+
+    @cached_property
     def options(self) -> tuple[str, ...]:
         """Names of the options: labels, after the question's name if there are several."""
         return tuple(f"{one.name}: {name}" if one.name else name for one in self.questions for name in one.labels)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """Names of the parts: of questions, and of the labels of which any may be true."""
+        """Names of the parts and measures: of questions, and of the labels of which any may be true."""
         return tuple(
             self.options[part.option] if part.label >= 0 else self.questions[part.question].name for part in self.parts
-        )
+        ) + tuple(self.questions[one.question].name for one in self.measures)
 
     @cached_property
     def _labels(self) -> tuple[tuple[int, int], ...]:
@@ -231,7 +276,7 @@ class Form(Answer):
     @cached_property
     def _said(self) -> tuple[Ints, Ints]:
         """Part and answer of each option: of a label of which any may be true answer 1."""
-        first, multi = np.array([(part.option, part.label >= 0) for part in self.parts]).T
+        first, multi = np.array([(part.option, part.label >= 0) for part in self.parts], np.int64).reshape(-1, 2).T
         option = np.arange(len(self.options))
         part = np.searchsorted(first, option, side="right") - 1
         return part, option - first[part] + multi[part]
@@ -242,24 +287,31 @@ class Form(Answer):
         return self.options
 
     @property
+    def ranges(self) -> tuple[str, ...]:
+        """Those of the measures."""
+        return self.names[len(self.parts) :]
+
+    @property
     def counted(self) -> int:
         """One: what was said of each option is counted in the beliefs."""
         return 1
 
     @property
     def width(self) -> int:
-        """Two columns for each option."""
-        return 2 * len(self.options)
+        """Two columns for each option and each measure."""
+        return 2 * len(self.options) + 2 * len(self.measures)
 
     @property
     def answers(self) -> int:
         """C, the most answers of a part."""
-        return int(self._sizes[0].max())
+        return max((part.answers for part in self.parts), default=2)
 
     @cached_property
     def _sizes(self) -> tuple[Ints, Ints, Ints]:
-        """Of each part: how many answers, how many digits of a code, and what a digit counts."""
-        answers, optional = np.array([(part.answers, part.needs >= 0) for part in self.parts]).T
+        """Of each part and measure: how many answers, how many digits of a code, and what a digit counts."""
+        sizes = [(part.answers, part.needs >= 0) for part in self.parts]
+        sizes += [(one.number.number_of(one.number.high) + 1, one.needs >= 0) for one in self.measures]
+        answers, optional = np.array(sizes, dtype=np.int64).T
         return answers, answers + optional, np.cumprod([1, *(answers + optional)[:-1]])
 
     def columns(self, question: int) -> list[int]:
@@ -281,8 +333,9 @@ class Form(Answer):
         return self.name_of(self._code(chosen))
 
     def keys(self) -> tuple[str, ...]:
-        """Digits, then letters."""
-        return tuple(KEYS[k] if k < len(KEYS) else "" for k in range(len(self.options)))
+        """Digits, then letters, of the options and numbers as they stand on the page."""
+        shown = sum(len(one.labels) or 1 for one in self.questions)
+        return tuple(KEYS[k] if k < len(KEYS) else "" for k in range(shown))
 
     def number_of(self, label: object) -> int:
         """The code of an answer: a list of labels or their text, of several questions a table or its JSON."""
@@ -303,11 +356,17 @@ class Form(Answer):
         return self._checked([None if said.get(q.name) is None else q.chosen(said[q.name]) for q in self.questions])
 
     def sent(self, text: str) -> int:
-        """The code of the options that a form sends, by their places; what is not asked then is left out."""
-        places = {int(one) for one in text.split(",") if one.isdecimal() and len(one) < 4}
+        """The code of the options that a form sends, by their places, and of numbers, each after its question's place
+        and '='; what is not asked then is left out.
+        """
+        sent = text.split(",")
+        places = {int(one) for one in sent if one.isdecimal() and len(one) < 4}
+        numbers = {question: said for question, equals, said in (one.partition("=") for one in sent) if equals and said}
         chosen = list[frozenset[int] | None]()
         for number, one in enumerate(self.questions):
             labels = frozenset(x for place, (q, x) in enumerate(self._labels) if q == number and place in places)
+            if one.number is not None and str(number) in numbers and self._asks(one, chosen):
+                labels = one.chosen(numbers[str(number)])
             given = one.kind == "multi" or len(labels) == 1
             chosen.append(labels if given and self._asks(one, chosen) else None)
         return self._checked(chosen)
@@ -317,7 +376,7 @@ class Form(Answer):
         for one, labels in zip(self.questions, chosen, strict=True):
             asked = self._asks(one, chosen)
             if asked and labels is None:
-                raise InputError(f"question {one.name!r} has no answer.", f"Give one of {', '.join(one.labels)}.")
+                raise InputError(f"question {one.name!r} has no answer.", one.hint)
             if not asked and labels is not None:
                 raise InputError(f"question {one.name!r} is not asked after this answer.", "Leave its answer out.")
         return self._code(chosen)
@@ -330,14 +389,14 @@ class Form(Answer):
 
     def _code(self, chosen: Sequence[frozenset[int] | None]) -> int:
         code = 0
-        for part, place in zip(self.parts, self._sizes[2].tolist(), strict=True):
-            labels = chosen[part.question]
-            digit = part.answers if labels is None else int(part.label in labels) if part.label >= 0 else min(labels)
+        for one, answers, place in zip(self._asked, *(x.tolist() for x in self._sizes[::2]), strict=True):
+            labels, label = chosen[one.question], one.label if isinstance(one, Part) else -1
+            digit = answers if labels is None else int(label in labels) if label >= 0 else min(labels)
             code += digit * place
         return code
 
     def digits(self, codes: Any) -> Ints:
-        """(n, parts) the answers of codes, -1 for a part that was not asked."""
+        """(n, parts + measures) the answers of codes, -1 where none was asked for."""
         answers, radix, places = self._sizes
         found = np.asarray(codes, dtype=np.int64)[..., None] // places % radix
         return np.where(found == answers, -1, found)
@@ -345,12 +404,14 @@ class Form(Answer):
     def labels_of(self, code: int) -> dict[str, list[str]]:
         """The labels of each question that was asked."""
         found: dict[str, list[str]] = {}
-        for part, digit in zip(self.parts, self.digits(code).tolist(), strict=True):
+        for part, digit in zip(self._asked, self.digits(code).tolist(), strict=True):
             one = self.questions[part.question]
-            if digit >= 0:
+            if digit >= 0 and isinstance(part, Part):
                 labels = found.setdefault(one.name, [])
                 labels += [one.labels[digit]] if part.label < 0 else [one.labels[part.label]] * digit
-        return found
+            elif digit >= 0 and one.number is not None:
+                found[one.name] = [one.number.name_of(digit)]
+        return {one.name: found[one.name] for one in self.questions if one.name in found}
 
     def name_of(self, number: int) -> str:
         """An answer as a text: labels with ';' between them, of several questions a line of JSON."""
@@ -379,14 +440,18 @@ class Form(Answer):
 
     @property
     def usual_answers(self) -> int:
-        """The number of answers that most parts have; only these are judged together."""
-        return Counter(part.answers for part in self.parts).most_common(1)[0][0]
+        """The number of answers that most parts have; only these are judged together. 0 without any part."""
+        return next((answers for answers, _ in Counter(part.answers for part in self.parts).most_common(1)), 0)
 
     def spread(self, task: Any, codes: Any) -> tuple[Ints, Ints, Ints]:
-        """Item (counted by parts), row and answer of each part that was asked and has so many answers."""
-        said = self.digits(codes)
-        row, part = np.nonzero((said >= 0) & (self._sizes[0] == self.usual_answers))
-        return np.asarray(task, dtype=np.int64)[row] * len(self.parts) + part, row, said[row, part]
+        """Item (counted by parts), row and answer of each part that was asked and has so many answers.
+
+        Without any part, those of the first measure.
+        """
+        parts, said = len(self.parts), self.digits(codes)
+        judged = self._sizes[0][:parts] == self.usual_answers if parts else np.ones(1, dtype=np.bool_)
+        row, part = np.nonzero((said[:, : len(judged)] >= 0) & judged)
+        return np.asarray(task, dtype=np.int64)[row] * len(judged) + part, row, said[row, part]
 
     # Beliefs
 
@@ -395,7 +460,7 @@ class Form(Answer):
         return np.asarray(belief[:, *self._said])
 
     def _read(self, chances: Floats) -> tuple[Ints, Floats]:
-        """(K, parts) the answers that are read out, -1 where a part is not asked, and the probability of each."""
+        """(K, parts + measures) the answers that are read out, -1 where none is asked for, and the chance of each."""
         belief, (part_of, answer_of) = np.zeros((len(chances), len(self.parts), self.answers)), self._said
         belief[:, part_of, answer_of] = chances[:, : len(self.options)]
         multi = [k for k, part in enumerate(self.parts) if part.label >= 0]
@@ -407,16 +472,38 @@ class Form(Answer):
                 best[:, k] = rating.best(belief[:, k, : part.answers])
             if part.needs >= 0:  # what is needed is of an earlier question, which is always asked
                 best[best[:, part_of[part.needs]] != answer_of[part.needs], k] = -1
-        return best, np.take_along_axis(belief, best[:, :, None], axis=2)[:, :, 0]
+        sure = np.take_along_axis(belief, best[:, :, None], axis=2)[:, :, 0]
+        for one, normal in zip(self.measures, self.normal(chances), strict=True):
+            said = one.number.best(normal)
+            if one.needs >= 0:
+                said[best[:, part_of[one.needs]] != answer_of[one.needs]] = -1
+            best, sure = np.column_stack([best, said]), np.column_stack([sure, one.number.certainty(normal)])
+        return best, sure
+
+    def normal(self, chances: Floats) -> Floats:
+        """(measures, K, 2) mean and standard deviation of each measure, of whole beliefs."""
+        measured = chances[:, 2 * len(self.options) :]
+        return np.moveaxis(measured.reshape(len(chances), len(self.measures), 2), 1, 0)
 
     def known(self, number: int) -> Floats:
         """(width,) the belief of an answer that is known."""
-        chosen = self.options_of(number)
-        return np.concatenate([chosen, np.zeros_like(chosen)])
+        chosen, said = self.options_of(number), self.digits(number)[len(self.parts) :]
+        values = [one.number.known(max(int(x), 0)) for one, x in zip(self.measures, said, strict=True)]
+        return np.concatenate([chosen, np.zeros_like(chosen), *values])
 
     def counts(self, belief: Floats, counted: Sequence[int]) -> dict[str, int]:
         """How many labels chose each option."""
-        return dict(zip(self.options, map(int, belief[len(self.options) :]), strict=True))
+        return dict(zip(self.options, map(int, belief[len(self.options) :]), strict=False))
+
+    def intervals(self, belief: Floats) -> dict[str, tuple[float, float]]:
+        """Of each measure that is read out, by its question."""
+        named = zip(self.names[len(self.parts) :], self.measures, self.normal(belief[None]), strict=True)
+        asked = self._read(belief[None])[0][0, len(self.parts) :] >= 0
+        return {
+            name: one.number.intervals(normal[0])[""]
+            for (name, one, normal), shown in zip(named, asked, strict=True)
+            if shown
+        }
 
     def margin(self, beliefs: Floats) -> Floats:
         """(K,) the certainty."""
@@ -427,15 +514,29 @@ class Form(Answer):
         best, (answers, _, places) = self._read(beliefs)[0], self._sizes
         return np.asarray(np.where(best < 0, answers, best) @ places, dtype=np.int64)
 
+    def _alike(self, first: Any, second: Any) -> Any:
+        """(n, parts + measures) which answers are right where the others, digits too, are the truth."""
+        alike = np.asarray(first == second)
+        for m, one in enumerate(self.measures, len(self.parts)):
+            near = one.number.agrees(first[..., m], second[..., m])
+            alike[..., m] |= near & (first[..., m] >= 0) & (second[..., m] >= 0)
+        return alike
+
+    def agrees(self, first: Ints, second: Ints) -> Bools:
+        """Which are right in every answer."""
+        alike: Bools = self._alike(self.digits(first), self.digits(second)).all(axis=-1)
+        return alike
+
     def shares_right(self, first: Ints, second: Ints) -> Floats:
-        """(n,) the share of the parts that agree."""
-        return np.asarray((self.digits(first) == self.digits(second)).mean(axis=1))
+        """(n,) the share of the answers that agree."""
+        return np.asarray(self._alike(self.digits(first), self.digits(second)).mean(axis=1))
 
     def judged(self, beliefs: Floats, truth: Ints) -> Iterator[tuple[str, Floats, Bools]]:
-        """Part by part."""
-        (best, sure), true = self._read(beliefs), self.digits(truth)
+        """Part by part, then the measures."""
+        best, sure = self._read(beliefs)
+        right = self._alike(best, self.digits(truth))
         for k, name in enumerate(self.names):
-            yield name, np.where(best[:, k] < 0, np.nan, sure[:, k]), best[:, k] == true[:, k]
+            yield name, np.where(best[:, k] < 0, np.nan, sure[:, k]), right[:, k]
 
     def certainty(self, beliefs: Floats) -> Floats:
         """(K,) the share of the answers read out that is expected to be right."""
@@ -445,7 +546,7 @@ class Form(Answer):
 
 
 class FormLabels(NamedTuple):
-    """``task``, ``worker`` and ``codes`` (n,), ``said`` (n, parts) of each label; how many tasks and workers."""
+    """``task``, ``worker`` and ``codes`` (n,), ``said`` (n, parts + measures) of each; how many tasks and workers."""
 
     task: Ints
     worker: Ints
@@ -458,27 +559,44 @@ class FormLabels(NamedTuple):
 def form_agreement(form: Form, labels: FormLabels, tasks: tuple[Any, ...], workers: tuple[Any, ...]) -> Agreement:
     """How far whole answers agree, and the answers to each part."""
     parts = []
-    for k, (name, part) in enumerate(zip(form.names, form.parts, strict=True)):
+    for k, (name, part) in enumerate(zip(form.names, form.parts, strict=False)):
         one, asked = form.questions[part.question], labels.said[:, k] >= 0
         values, level = (None, form.level) if one.rating is None else (one.rating.values, one.rating.level)
         given = labels.task[asked], labels.worker[asked], labels.said[asked, k]
         parts.append((name, measure(*given, values, level, tasks, workers)))
+    for m, data in enumerate(measured(form, labels)):
+        different, place = np.unique(data.number, return_inverse=True)
+        given = data.task, data.worker, place.astype(np.int64)
+        level = form.measures[m].number.level
+        parts.append((form.names[len(form.parts) + m], measure(*given, different, level, tasks, workers)))
     whole = np.unique(labels.codes, return_inverse=True)[1].astype(np.int64)
     alike = measure(labels.task, labels.worker, whole, None, form.level, tasks, workers)
     return replace(alike, parts=tuple(parts))
+
+
+def measured(form: Form, labels: FormLabels) -> list[NumberLabels]:
+    """The labels of each measure."""
+    out = []
+    for m, one in enumerate(form.measures, len(form.parts)):
+        asked = labels.said[:, m] >= 0
+        number = one.number.value_of(labels.said[asked, m])
+        out.append(NumberLabels(labels.task[asked], labels.worker[asked], number, labels.tasks, labels.workers))
+    return out
 
 
 @dataclass(frozen=True, eq=False)
 class FormFit:
     """Beliefs (K, parts, C), channels (W + 1, parts, C, C), the last those of a stranger, shares (parts, C).
 
-    ``strength`` by question: what a worker's answers to all its parts are worth for one of them, in labels.
+    ``strength`` by question that has parts: what a worker's answers to all of these are worth for one, in labels.
+    ``numbers``: what was learnt of each measure, None without labels.
     """
 
     belief: Floats
     channels: Floats
     share: Floats
     strength: tuple[float, ...]
+    numbers: tuple[NumberFit | None, ...] = ()
 
 
 def fit_form(form: Form, labels: FormLabels, gold: Ints, right: float = RIGHT) -> FormFit:
@@ -487,14 +605,17 @@ def fit_form(form: Form, labels: FormLabels, gold: Ints, right: float = RIGHT) -
     belief, share = np.zeros((K, P, C)), np.zeros((P, C))
     channels, strength = np.tile(np.eye(C), (W + 1, P, 1, 1)), list[float]()
     known = np.where(gold[:, None] >= 0, form.digits(np.maximum(gold, 0)), -1)
-    for number in range(len(form.questions)):
-        columns = form.columns(number)
+    for columns in filter(None, map(form.columns, range(len(form.questions)))):
         c = form.parts[columns[0]].answers
         found = _linked(labels._replace(said=labels.said[:, columns]), known[:, columns], c, right)
         belief[:, columns, :c], channels[:, columns, :c, :c] = found.belief, found.channels
         share[columns, :c] = found.share
         strength += found.strength
-    return FormFit(belief, channels, share, tuple(strength))
+    numbers = [
+        fit_numbers(data, one.number) if len(data.task) else None
+        for one, data in zip(form.measures, measured(form, labels), strict=True)
+    ]
+    return FormFit(belief, channels, share, tuple(strength), tuple(numbers))
 
 
 def _linked(labels: FormLabels, gold: Ints, C: int, right: float) -> FormFit:

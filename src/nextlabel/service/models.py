@@ -195,7 +195,7 @@ Said = (
     Annotated[str, Field(max_length=LONGEST_INSTRUCTIONS)]
     | Annotated[int, Field(ge=-LARGEST, le=LARGEST)]
     | Annotated[list[Name], Field(max_length=MOST_ANSWERS)]
-    | dict[Name, Name | list[Name]]
+    | dict[Name, Name | list[Name] | int | float]
 )
 
 #: What bodies of commands hold, by the parameters of the methods of ``Campaign``.

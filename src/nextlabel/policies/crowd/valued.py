@@ -104,6 +104,22 @@ def variances(crowd: GrowingCrowd, fit: NumberFit | None, tasks: int) -> Floats:
     return np.asarray(np.round(1.0 / (first + np.bincount(task, own, len(crowd.gold))[:tasks]), 9))
 
 
+def number_beliefs(kind: Number, fit: NumberFit | None, labels: NumberLabels) -> Floats:
+    """(tasks, 2) mean and standard deviation of each item, without labels those of the range."""
+    low, high = kind.ends
+    beliefs = np.tile([(low + high) / 2.0, (high - low) / np.sqrt(12.0)], (labels.tasks, 1))
+    if fit is not None:
+        told = np.bincount(labels.task, minlength=labels.tasks) > 0
+        beliefs[told] = kind.beliefs(*fit.read(labels))[told]
+    return beliefs
+
+
+def number_rates(kind: Number, fit: NumberFit) -> Floats:
+    """(W + 1,) how often each worker is within the tolerance, and a stranger."""
+    near = kind.tolerance / np.maximum(fit.spread, 1e-9)
+    return np.asarray(erf(np.append(near, np.median(near)) / np.sqrt(2.0)), np.float64)
+
+
 class NumberCrowd(ValuedCrowd):
     """Items of which the number with the largest variance comes next."""
 
@@ -119,17 +135,11 @@ class NumberCrowd(ValuedCrowd):
     def _learn(self, labels: CrowdLabels) -> None:
         self.fit = fit_numbers(numbers_of(self.kind, labels), self.kind) if len(labels.task) else None
         if self.fit is not None:
-            near = self.kind.tolerance / np.maximum(self.fit.spread, 1e-9)
-            self.right_rates = np.asarray(erf(np.append(near, np.median(near)) / np.sqrt(2.0)), np.float64)
+            self.right_rates = number_rates(self.kind, self.fit)
 
     def read(self, tasks: int) -> Floats:
-        """(tasks, 2) mean and standard deviation, without labels those of the range."""
-        (low, high), labels = self.kind.ends, self.labels(tasks)
-        told = np.bincount(labels.task, minlength=tasks) > 0
-        beliefs = np.tile([(low + high) / 2.0, (high - low) / np.sqrt(12.0)], (tasks, 1))
-        if self.fit is not None:
-            beliefs[told] = self.kind.beliefs(*self.fit.read(numbers_of(self.kind, labels)))[told]
-        return beliefs
+        """(tasks, 2) mean and standard deviation."""
+        return number_beliefs(self.kind, self.fit, numbers_of(self.kind, self.labels(tasks)))
 
     def at_random(self) -> Bools:
         """(W,) whose numbers do not follow the items."""

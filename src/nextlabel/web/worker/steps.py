@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -33,12 +33,23 @@ RETRY_AFTER_S = 2.0
 
 
 async def read_form(request: Request) -> dict[str, str]:
-    """The fields of a form; all that are called ``answer``, or ``answer-`` and a question, as one with commas."""
+    """The fields of a form, its answer as one of them (``answer_text``)."""
     try:
         pairs = parse_qsl((await request.body()).decode(), keep_blank_values=True, max_num_fields=MAX_FIELDS)
     except ValueError:
         raise InputError("the form cannot be read.", "Go back to the page and try again.") from None
-    return {**dict(pairs), "answer": ",".join(value for name, value in pairs if name.partition("-")[0] == "answer")}
+    return {**dict(pairs), "answer": answer_text(pairs)}
+
+
+def answer_text(pairs: Iterable[tuple[str, Any]]) -> str:
+    """The fields called ``answer``, or ``answer-`` and a question, with commas; with ``number-`` and the place of a
+    question, these as well.
+    """
+    found = list[str]()
+    for name, value in pairs:
+        what, _, question = name.partition("-")
+        found += [value] if what == "answer" else [f"{question}={value}"] if what == "number" else []
+    return ",".join(found)
 
 
 class WorkerAction(NamedTuple):

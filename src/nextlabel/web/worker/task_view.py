@@ -102,7 +102,7 @@ def _medium(name: str, path: str) -> str:
 
 
 class Choice(NamedTuple):
-    """An answer as a button; any of ``keys`` chooses it."""
+    """An answer as a button, or with the number -1 a field of a form; any of ``keys`` chooses it."""
 
     number: int
     label: str
@@ -114,8 +114,11 @@ def choices(config: CampaignSettings) -> list[Choice]:
     the first nine and the first letter if no other label has it.
     """
     labels, answers, keys = config.shown_labels, config.answer_type, config.answer_type.keys()
-    if isinstance(answers, Form) and config.display_names is None:  # the question's name stands above
-        labels = tuple(label for one in answers.questions for label in one.labels)
+    if isinstance(answers, Form):  # the question's name stands above
+        texts = [label for one in answers.questions for label in one.labels]
+        options = enumerate(texts if config.display_names is None else labels)
+        fields = [next(options) if one.labels else (-1, "") for one in answers.questions for _ in one.labels or "-"]
+        return [Choice(n, name, (key,) if key else ()) for (n, name), key in zip(fields, keys, strict=True)]
     if keys:
         return [Choice(n, name, (key,) if key else ()) for n, (name, key) in enumerate(zip(labels, keys, strict=True))]
     firsts = [label[0].lower() for label in labels]

@@ -51,6 +51,7 @@ from nextlabel.web.dashboard.state import dashboard_state
 from nextlabel.web.dashboard.view import campaign_view, chart_data, fingerprints, render_parts, with_tasks
 from nextlabel.web.markdown import safe_html
 from nextlabel.web.render import page
+from nextlabel.web.worker.steps import answer_text
 from nextlabel.wording import counted
 
 router = APIRouter(route_class=GuardedRoute, include_in_schema=False)
@@ -229,7 +230,7 @@ def _answer_sent(row: CampaignRow, form: Form) -> str | None:
     if "form" not in form:
         return str(form["label"]) if "label" in form else None
     answers = row.config.answer_type
-    return answers.name_of(answers.sent(",".join(map(str, form.getlist("answer")))))
+    return answers.name_of(answers.sent(answer_text(form.multi_items())))
 
 
 def fields_of(payload: Any) -> list[tuple[str, str]]:

@@ -76,6 +76,7 @@ def test_each_question_is_audited(tmp_path: Path) -> None:
         assert audit.low < min(audit.accuracy, np.average([audit.questions[n].low for n in NAMES], weights=weights))
         after = {one.task: one for one in campaign.results()}
         for task, one in after.items():
+            assert one.counts == before[task].counts and sum(one.counts.values()) >= 2 * one.labels
             if task in truth:
                 assert (json.loads(one.label), one.source) == (truth[task], "audited")
             else:  # nothing is learnt from it
@@ -158,6 +159,8 @@ def test_from_the_command_line(
     assert run(["campaign", "export", "c", "--save", "results.csv"]) == 0
     with Path("results.csv").open() as stream:
         assert sum(row["source"] == "audited" for row in csv.DictReader(stream)) == 6
+    assert run(["audit", "results.csv", "audit.csv"]) == 2
+    assert "answers to several questions" in capsys.readouterr().err
 
 
 def test_over_http(tmp_path: Path) -> None:

@@ -888,6 +888,7 @@ def test_several_questions_with_fingers_and_keys(service: Service, chromium: Bro
         gone(page, before)
         before = lease_on(page)
         page.wait_for_timeout(SETTLED_MS)
+        expect(page.locator(".undo strong")).to_have_text("tone: bad, why: price, score: 37.5, stars: 3")
         for key in ("1", "6", "5", "4", "2", "Enter"):  # 5 goes to the number
             page.keyboard.press(key)
         gone(page, before)

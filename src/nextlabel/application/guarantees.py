@@ -30,7 +30,8 @@ class GuaranteeStatus:
     queue now, and about ``to_go`` are missing in all. ``sentence`` is the certificate, or what is missing, and
     ``next_step`` the cheapest way on. ``so_far`` is the share of wrong labels that the answers so far speak for,
     ``look`` the number of the look (from 0) with so many ``audits``, ``looks`` how many were planned, ``of`` the label
-    that the statement is about, if about one. ``entropy`` and ``hash`` of the frozen labels are those of the draw.
+    or question that the statement is about, if about one. ``entropy`` and ``hash`` of the frozen labels are those of
+    the draw.
     """
 
     frozen: bool
@@ -70,7 +71,7 @@ def guarantee_record(service: CampaignService, id: str) -> Guarantee:
     live = live_guarantee(service, row)
     if live is None:
         raise ConflictError("the labels are not frozen.", "Freeze the labels first.")
-    return live.promise(service.keys(id), row.config.labels)
+    return live.promise(service.keys(id), row.config.answer_type)
 
 
 def guarantee_status(service: CampaignService, row: CampaignRow) -> GuaranteeStatus:
@@ -100,7 +101,7 @@ def guarantee_status(service: CampaignService, row: CampaignRow) -> GuaranteeSta
 def _next_step(service: CampaignService, row: CampaignRow) -> str:
     """Whether more labels or the expert are the cheaper way on, while labels are not frozen."""
     config = row.config
-    if config.at_most_wrong is None or not row.kept:
+    if config.at_most_wrong is None or config.answer_type.noun or not row.kept:
         return ""
     try:
         crowd = service.crowd(row, PATIENCE_S)

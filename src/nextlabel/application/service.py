@@ -543,7 +543,8 @@ class Campaign:
     def freeze(self, audits: int | Sequence[int] | None = None, of: str | None = None) -> GuaranteeStatus:
         """Freeze the labels and draw items for an expert, for at most ``at_most_wrong`` wrong labels.
 
-        Several growing numbers of ``audits`` plan several looks; ``of`` limits the statement to items with that label.
+        Several growing numbers of ``audits`` plan several looks; ``of`` limits the statement to items with that label,
+        or of several questions to that one.
         """
         keys = self._service.keys(self.id)
         self._run(lambda commands: live.freeze(commands, keys, audits, of))

@@ -504,7 +504,7 @@ class CrowdModel:
         gold = self._gold(tasks)
         shares, prior_offset, beliefs = self._believed(log, answers)
         for known in np.flatnonzero(gold >= 0).tolist():
-            beliefs[known] = self.kind.known(int(gold[known]))
+            beliefs[known] = self.kind.known(int(gold[known]), beliefs[known])
         seen, channels, stranger = self._channels(people)
         return CrowdSnapshot(
             beliefs=beliefs,

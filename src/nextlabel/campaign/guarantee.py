@@ -18,7 +18,9 @@ import numpy as np
 from nextlabel.campaign.commands import Commands
 from nextlabel.campaign.events import Event
 from nextlabel.campaign.results import ResultSource
-from nextlabel.crowd.guarantee import Guarantee, GuaranteeTerms, guarantee, hash_of_labels
+from nextlabel.crowd.answers import Answer
+from nextlabel.crowd.guarantee import FORMS, LABELS, Guarantee, GuaranteeTerms, guarantee, hash_of_labels
+from nextlabel.crowd.questions import Form
 from nextlabel.errors import ConflictError, InputError, NotFoundError
 from nextlabel.files.columns import cell_text
 from nextlabel.files.labels import LabelTable, ResultTable
@@ -78,20 +80,22 @@ class LiveGuarantee:
         """Items that the expert is asked for now and has not answered."""
         return [task for task in self.asked if task not in self.answers]
 
-    def promise(self, keys: Sequence[str], names: tuple[str, ...]) -> Guarantee:
+    def promise(self, keys: Sequence[str], kind: Answer) -> Guarantee:
         """The guarantee with the ids of tasks and the names of labels, as its record has it."""
         data = self.drawn.data
+        question, of = _about(kind, data.get("of"))
+        frozen: list[int] = data["labels"]
         tasks = tuple(cell_text(key) for key in keys[: len(data["labels"])])
         terms = GuaranteeTerms(
             data["at_most_wrong"], data["sure"], data["items"], data["too_many"], tuple(data["audits"]),
-            tuple(data["allowed"]), of=data.get("of"),
+            tuple(data["allowed"]), of=of, what=_what(kind, question),
         )  # fmt: skip
-        crowd = _table(data["crowd"], tasks, names) if data.get("crowd") else None
+        crowd = _table(data["crowd"], tasks, kind.words(question)) if data.get("crowd") else None
         promise = Guarantee(
-            terms, tasks, tuple(names[label] for label in data["labels"]), tuple(data["probability"]),
-            {tasks[task]: names[answer] for task, answer, _ in data["known"]}, data["entropy"], data["frozen_at"],
-            data["given"], None, None if crowd is None else hash_of_labels(crowd),
-            {tasks[task]: names[answer] for task, answer in self.answers.items()},
+            terms, tasks, tuple(kind.said_of(question, label, label) for label in frozen), tuple(data["probability"]),
+            {tasks[task]: kind.said_of(question, answer, frozen[task]) for task, answer, _ in data["known"]},
+            data["entropy"], data["frozen_at"], data["given"], None, None if crowd is None else hash_of_labels(crowd),
+            {tasks[task]: kind.said_of(question, answer, frozen[task]) for task, answer in self.answers.items()},
             [[tasks[task] for task in batch] for batch in self.removed], self.look, len(data.get("before", ())) + 1,
         )  # fmt: skip
         promise.start(crowd)
@@ -102,7 +106,9 @@ class LiveGuarantee:
         data = self.drawn.data
         out: dict[int, tuple[int, float, ResultSource]] = {
             task: (label, probability, "frozen")
-            for task, (label, probability) in enumerate(zip(data["labels"], data["probability"], strict=True))
+            for task, (label, probability) in enumerate(
+                zip(data["labels"], data.get("certainty", data["probability"]), strict=True)
+            )
         }
         out |= {task: (answer, 1.0, source) for task, answer, source in data["known"]}
         return out | {task: (answer, 1.0, "expert") for task, answer in self.answers.items()}
@@ -122,7 +128,9 @@ def freeze(
 ) -> None:
     """Freeze the labels and draw items for the expert; ``keys`` are the ids of all tasks in their order.
 
-    ``audits`` are K, or its values at several looks; ``of`` is the label that the statement is about, if about one.
+    ``audits`` are K, or its values at several looks; ``of`` is the label that the statement is about, if about one, of
+    several questions the one, which may be that about a single label. Without it the statement is about all labels, or
+    about forms of which every answer is right, and then as many answers to each question are.
     """
     campaign.settle()
     row = campaign.state.row
@@ -139,20 +147,26 @@ def freeze(
     beliefs, gold = campaign.beliefs(), campaign.state.pool.tasks.gold[: row.tasks].copy()
     audited = {task: answer for task, answer in row.audited.items() if gold[task] < 0}
     gold[list(audited)] = list(audited.values())
-    labels = np.where(gold >= 0, gold, config.answer_type.best(beliefs)).astype(int).tolist()
-    sure = np.where(gold >= 0, 1.0, config.answer_type.certainty(beliefs)).tolist()
-    probability = [round(p, DIGITS) for p in sure]
+    kind = config.answer_type
+    question, label = _about(kind, of)
+    if label is not None:
+        kind.number_of(label)
+    labels = np.where(gold >= 0, gold, kind.best(beliefs)).astype(int).tolist()
+    probability, certainty = (
+        np.where(gold >= 0, 1.0, sure).round(DIGITS).tolist()
+        for sure in (kind.chances(beliefs, question), kind.certainty(beliefs))
+    )
     sources = dict.fromkeys(row.adjudicated, "adjudicated") | dict.fromkeys(audited, "audited")
     known = [[task, int(gold[task]), sources.get(task, "control")] for task in np.flatnonzero(gold >= 0).tolist()]
     table = ResultTable(
-        tuple(keys), tuple(map(config.answer_type.name_of, labels)), np.array(probability), np.asarray(gold >= 0)
-    )
-    if of is not None:
-        config.answer_type.number_of(of)
-    crowd = _given(campaign)
+        tuple(keys), tuple(kind.said_of(question, one, one) for one in labels), np.array(probability),
+        np.asarray(gold >= 0),
+    )  # fmt: skip
+    crowd = _given(campaign, question)
     promise = guarantee(
-        table, at_most_wrong=config.at_most_wrong, sure=config.sure, audits=audits, of=of,
-        labels=_table(crowd, tuple(map(cell_text, keys)), config.labels) if crowd else None,
+        table, at_most_wrong=config.at_most_wrong, sure=config.sure, audits=audits, of=label,
+        labels=_table(crowd, tuple(map(cell_text, keys)), kind.words(question)) if crowd else None,
+        what=_what(kind, question),
     )  # fmt: skip
     promise.frozen_at = datetime.fromtimestamp(campaign.now, UTC).isoformat(timespec="seconds")
     last = campaign.state.last_event("guarantee_drawn")
@@ -173,6 +187,7 @@ def freeze(
             "entropy": promise.entropy, "frozen": promise.frozen, "given": promise.given,
             "frozen_at": promise.frozen_at, "labels": labels, "probability": probability, "known": known,
             "of": of, "before": drawn, "crowd": crowd, **_next(promise, place, 0),
+            **({"certainty": certainty} if isinstance(kind, Form) else {}),
         },
     )  # fmt: skip
 
@@ -205,7 +220,7 @@ def answer(campaign: Commands, keys: Sequence[str], answers: Mapping[str, object
         data: dict[str, Any] = {"answers": new}
         live.follow(data)
         if not live.to_answer:
-            promise = live.promise(keys, config.labels)
+            promise = live.promise(keys, config.answer_type)
             data |= _next(promise, {task: number for number, task in enumerate(promise.tasks)}, len(live.removed))
         campaign.record("guarantee_answered", data)
     return len(new)
@@ -214,7 +229,7 @@ def answer(campaign: Commands, keys: Sequence[str], answers: Mapping[str, object
 def next_look(campaign: Commands, keys: Sequence[str]) -> None:
     """Draw more audits along the same permutation, before labels are taken away."""
     campaign.settle()
-    promise = live_guarantee(campaign).promise(keys, campaign.state.row.config.labels)
+    promise = live_guarantee(campaign).promise(keys, campaign.state.row.config.answer_type)
     promise.next_look()
     place = {task: number for number, task in enumerate(promise.tasks)}
     campaign.record("guarantee_looked", {"look": promise.look, **_next(promise, place, 0)})
@@ -240,10 +255,29 @@ def _next(promise: Guarantee, place: Mapping[str, int], removed: int) -> dict[st
     }
 
 
-def _given(campaign: Commands) -> list[list[int]]:
-    """Task, worker and answer of each label that counts: the expert's answers teach who is good (policy crowd)."""
-    given = campaign.crowd_snapshot().answers if campaign.state.row.config.knows_workers else None
-    return [] if given is None or not len(given.task) else [column.tolist() for column in given[:3]]
+def _about(kind: Answer, of: str | None) -> tuple[str | None, str | None]:
+    """The question and the label that a statement is about, None where it is about all."""
+    return (of, None) if isinstance(kind, Form) else (None, of)
+
+
+def _what(kind: Answer, question: str | None) -> str:
+    return LABELS if not isinstance(kind, Form) else FORMS if question is None else f"answers to {question!r}"
+
+
+def _given(campaign: Commands, question: str | None) -> list[list[int]]:
+    """Task, worker and answer of each label that counts: the expert's answers teach who is good (policy crowd).
+
+    Of several questions those to the one that the statement is about, if its answers are counted one by one.
+    """
+    config = campaign.state.row.config
+    given, kind = campaign.crowd_snapshot().answers if config.knows_workers else None, config.answer_type
+    if given is None or not kind.words(question):
+        return []
+    columns = [np.asarray(column) for column in given[:3]]
+    if isinstance(kind, Form) and question is not None:
+        columns[2] = kind.digits(columns[2])[:, kind.place(question)]
+        columns = [column[columns[2] >= 0] for column in columns]
+    return [column.tolist() for column in columns] if len(columns[0]) else []
 
 
 def _table(crowd: Sequence[Sequence[int]], tasks: tuple[str, ...], names: tuple[str, ...]) -> LabelTable:

@@ -82,7 +82,7 @@ def results_of(
     for task, truth in zip(tasks, found, strict=True):
         known = audited.get(task.number) if task.gold is None else task.gold
         if known is not None:
-            truth = answers.known(known)
+            truth = answers.known(known, truth)
         best, probability = int(answers.best(truth[None, :])[0]), float(answers.certainty(truth[None, :])[0])
         source: ResultSource = "labels" if known is None else "audited" if task.gold is None else "control"
         if task.number in adjudicated:

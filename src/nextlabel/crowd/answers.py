@@ -105,8 +105,8 @@ class Answer(ABC):
         """The key of each answer on the workers' page, where it is no matter of its name."""
         return ()
 
-    def known(self, number: int) -> Floats:
-        """(width,) the belief of an answer that is known."""
+    def known(self, number: int, before: Floats | None = None) -> Floats:
+        """(width,) the belief of an answer that is known; what was counted ``before`` stays."""
         return np.asarray(np.eye(self.width)[number])
 
     def worth(self, beliefs: Floats) -> Floats:
@@ -139,6 +139,18 @@ class Answer(ABC):
         and whether it is where ``truth`` is true.
         """
         yield "", self.certainty(beliefs), self.agrees(self.best(beliefs), truth)
+
+    def chances(self, beliefs: Floats, question: str | None = None) -> Floats:
+        """(K,) the chance that the answer to a question is right, that there is none included; without one, to all."""
+        return self.certainty(beliefs)
+
+    def said_of(self, question: str | None, number: int, frozen: int) -> str:
+        """The answer to a question, to all without one; in the words of a frozen one where that is right as well."""
+        return self.name_of(number)
+
+    def words(self, question: str | None) -> tuple[str, ...]:
+        """The answers to a question in their order; none if they are not counted one by one."""
+        return self.labels
 
     def probabilities(self, belief: Floats) -> dict[str, float]:
         """The probability of each label; numbers have none."""
@@ -284,7 +296,7 @@ class Number(Answer):
         low, high = self.ends
         return np.minimum(low + np.asarray(number, dtype=np.float64) * self.step, high)
 
-    def known(self, number: int) -> Floats:
+    def known(self, number: int, before: Floats | None = None) -> Floats:
         """The number itself, for certain."""
         return np.array([float(self.value_of(np.array([number]))[0]), 0.0])
 

@@ -128,6 +128,11 @@ def audit(
         known = ~np.isnan(seen)
         return estimate(e, known, seen[known] > 0.5, level)
     results = _results(expected, task, label)
+    if all(str(one).startswith("{") for one in results.labels):
+        raise InputError(
+            "the results are answers to several questions, and have one probability for all of a task's.",
+            "Audit the campaign, which knows each: nextlabel campaign audit ID.",
+        )
     known, right, report = _compare(results, read_said(audited, task, label))
     of = ~results.told
     read = [] if not results.table.name else [results.as_dict()]

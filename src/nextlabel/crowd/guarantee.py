@@ -55,6 +55,8 @@ from nextlabel.files.write import whole_file
 from nextlabel.wording import counted
 
 FORMAT: Final = "nextlabel guarantee 1"
+#: What a statement is about, unless it is about one of several questions.
+LABELS, FORMS = "labels", "forms"
 #: The smallest share that a statement may be about, and the largest is as far from 1.
 SMALLEST: Final = Fraction(1, 10_000)
 _OWN_FILE: Final = "Give the file that the draw has written."
@@ -68,6 +70,8 @@ OVERCONFIDENCE: Final = (0.0, 0.05, 0.1)
 RECORDED: Final = ("look", "draws", "given", "frozen_at", "entropy", "seed", "ordered_by", "known", "answers")
 #: Sweeps of a refit between two batches, and the labels that the prior of a recalibration is worth.
 SWEEPS, RIDGE = 50, 10.0
+#: Labels up to which each has a coefficient of its own in a recalibration.
+MOST_OWN: Final = 30
 
 # ---------------------------------------------------------------------------------------------------------------------
 # The rule
@@ -245,7 +249,8 @@ Order = Callable[[Ints], Floats]
 def recalibrated(probability: Floats, label: Ints, answers: int) -> Order:
     """A logistic regression of 'right' on the log-odds of the probability and the label, held near the identity."""
     odds = logit(np.clip(probability, 1e-6, 1.0 - 1e-6))
-    X = np.column_stack([odds, *((label == c).astype(np.float64) for c in range(answers))])
+    own = range(answers if answers <= MOST_OWN else 0)
+    X = np.column_stack([odds, *((label == c).astype(np.float64) for c in own)])
     identity = np.zeros(X.shape[1])
     identity[0] = 1.0
 
@@ -314,6 +319,8 @@ class GuaranteeTerms:
     allowed: tuple[int | None, ...]
     expert_wrong: str = "0"
     of: str | None = None
+    #: What the items are; a form is wrong if one of its answers is.
+    what: str = LABELS
 
 
 @dataclass(slots=True)
@@ -553,10 +560,11 @@ class Guarantee:
         eps, sure = f"{float(terms.at_most_wrong):.1%}", f"{float(terms.sure):.4g}"
         share = f"{float(terms.sure):.0%}" if round(float(terms.sure), 2) == float(terms.sure) else sure
         of = "" if terms.of is None else f" that said {terms.of!r} when they were frozen"
+        wrong = "have a wrong answer" if terms.what == FORMS else "are wrong"
         if self.certified:
             again = f", draw {self.draws} of this campaign" if self.draws > 1 else ""
             out = [
-                f"At most {eps} of the {terms.items:,} labels{of} are wrong ({share} sure; "
+                f"At most {eps} of the {terms.items:,} {terms.what}{of} {wrong} ({share} sure; "
                 f"{counted(len(self.answers), 'answer')} by an expert; drawn {self.frozen_at[:10]}{again}; no "
                 "assumption about the workers)."
             ]
@@ -617,7 +625,7 @@ class Guarantee:
         content = cls.peek(path)
         try:
             tasks, labels, probability = zip(*content["labels"], strict=True)
-            promised = {one.name: content[one.name] for one in fields(GuaranteeTerms)}
+            promised = {one.name: content[one.name] for one in fields(GuaranteeTerms) if one.name in content}
             promised |= {name: tuple(content[name]) for name in ("audits", "allowed")}
             made = cls(
                 GuaranteeTerms(**promised), tasks, labels, tuple(map(float, probability)), batches=content["removed"],
@@ -673,6 +681,7 @@ def guarantee(
     seed: int | None = None,
     task: str = "task",
     label: str = "label",
+    what: str = LABELS,
 ) -> Guarantee:
     """Freeze labels and draw the audit for the promise 'at most so many are wrong'.
 
@@ -681,7 +690,8 @@ def guarantee(
     labels of the workers (``nl.read_labels``); they are fitted again as answers come in, so that the least certain
     labels are found better. ``known``: truths that were known before, ``{task: label}``; they teach and are not drawn.
     ``of``: the promise is about the items with this label at the freeze. ``expert_wrong``: share of the items on which
-    the expert may err. ``seed``: for tests; without it the draw takes fresh entropy after the freeze.
+    the expert may err. ``seed``: for tests; without it the draw takes fresh entropy after the freeze. ``what``: the
+    statement's word for the labels.
     """
     eps, confidence = checked_share("at_most_wrong", at_most_wrong), checked_share("sure", sure)
     q = exactly(expert_wrong)
@@ -718,7 +728,15 @@ def guarantee(
     single = len(planned) == 1
     allowed = (allowed_errors(n, planned[0], r, alpha),) if single else allowed_at_looks(n, planned, r, alpha)
     terms = GuaranteeTerms(
-        _spelt(eps), _spelt(confidence), len(about), r, planned, allowed, _spelt(q), None if of is None else str(of)
+        _spelt(eps),
+        _spelt(confidence),
+        len(about),
+        r,
+        planned,
+        allowed,
+        _spelt(q),
+        None if of is None else str(of),
+        what,
     )
     entropy = secrets.token_hex(32) if seed is None else _hash(["seed", seed])
     promise = Guarantee(

@@ -74,8 +74,10 @@ EXAMPLE, MOST_OPTIONS = '[{"name": "tone", "labels": ["good", "bad"]}]', 26
 MOST_CODES = 2**53
 #: Keys of the options on the workers' page; s and u are for skip and undo.
 KEYS = "123456789abcdefghijklmnopqrtvwxyz"
-#: What is written where none of the labels of a multi is true, and between those that are.
+#: What is written where none of the labels of a multi is true, and between those that are; answers to a single label,
+#: and that there is none.
 NONE, BETWEEN = "none", ";"
+NOT_TRUE, TRUE, NOT_ASKED = "no", "yes", "not asked"
 
 
 @dataclass(frozen=True)
@@ -191,7 +193,7 @@ class Form(Answer):
     questions: tuple[Question, ...]
     name: ClassVar[AnswerName] = "multi"
     noun: ClassVar[str] = "several labels or questions"
-    refuses: ClassVar[tuple[str, ...]] = ("prior", "features", "at_most_wrong")
+    refuses: ClassVar[tuple[str, ...]] = ("prior", "features")
 
     def __post_init__(self) -> None:
         seen: dict[str, Question] = {}
@@ -421,6 +423,13 @@ class Form(Answer):
         multi = {one.name for one in self.questions if one.kind == "multi"}
         return json.dumps({q: some if q in multi else some[0] for q, some in said.items()}, ensure_ascii=False)
 
+    def shown(self, number: int) -> str:
+        """An answer as people read it."""
+        said = self.labels_of(number)
+        return ", ".join(
+            f"{q}: {BETWEEN.join(some) or NONE}" if q else self.name_of(number) for q, some in said.items()
+        )
+
     @property
     def column_names(self) -> tuple[str, ...]:
         """The questions, a column of a file each; none if there is one without a name."""
@@ -485,11 +494,12 @@ class Form(Answer):
         measured = chances[:, 2 * len(self.options) :]
         return np.moveaxis(measured.reshape(len(chances), len(self.measures), 2), 1, 0)
 
-    def known(self, number: int) -> Floats:
+    def known(self, number: int, before: Floats | None = None) -> Floats:
         """(width,) the belief of an answer that is known."""
         chosen, said = self.options_of(number), self.digits(number)[len(self.parts) :]
+        counts = np.zeros_like(chosen) if before is None else before[len(chosen) : 2 * len(chosen)]
         values = [one.number.known(max(int(x), 0)) for one, x in zip(self.measures, said, strict=True)]
-        return np.concatenate([chosen, np.zeros_like(chosen), *values])
+        return np.concatenate([chosen, counts, *values])
 
     def counts(self, belief: Floats, counted: Sequence[int]) -> dict[str, int]:
         """How many labels chose each option."""
@@ -537,6 +547,40 @@ class Form(Answer):
         right = self._alike(best, self.digits(truth))
         for k, name in enumerate(self.names):
             yield name, np.where(best[:, k] < 0, np.nan, sure[:, k]), right[:, k]
+
+    def place(self, question: str) -> int:
+        """The column of a part or measure by its name."""
+        if question not in self.names:
+            raise InputError(f"there is no question {question[:60]!r}.", f"There are {listed(self.names)}.")
+        return self.names.index(question)
+
+    def chances(self, beliefs: Floats, question: str | None = None) -> Floats:
+        """(K,) of one part or measure, or of all as if they were independent."""
+        best, sure = self._read(beliefs)
+        needs = np.array([one.needs for one in self._asked], dtype=np.int64)
+        sure = np.where(best < 0, 1.0 - np.append(beliefs, np.zeros((len(beliefs), 1)), axis=1)[:, needs], sure)
+        return np.asarray(sure.prod(axis=1) if question is None else sure[:, self.place(question)])
+
+    def said_of(self, question: str | None, number: int, frozen: int) -> str:
+        """The text of one part or measure, or of the whole form."""
+        said, before = self.digits(number), self.digits(frozen)
+        alike = self._alike(said, before)
+        if question is None:
+            return self.name_of(frozen if alike.all() else number)
+        k = self.place(question)
+        digit = int(before[k] if alike[k] else said[k])
+        if digit < 0:
+            return NOT_ASKED
+        one = self._asked[k]
+        return self.words(question)[digit] if isinstance(one, Part) else one.number.name_of(digit)
+
+    def words(self, question: str | None) -> tuple[str, ...]:
+        """Of a part."""
+        k = len(self.parts) if question is None else self.place(question)
+        if k >= len(self.parts):
+            return ()
+        part = self.parts[k]
+        return (NOT_TRUE, TRUE) if part.label >= 0 else self.questions[part.question].labels
 
     def certainty(self, beliefs: Floats) -> Floats:
         """(K,) the share of the answers read out that is expected to be right."""

@@ -209,7 +209,9 @@ FIELDS: dict[str, Any] = {
         int | list[int] | None,
         Field(description="Left out, as the probabilities say; several for several looks", examples=[92, [80, 150]]),
     ],
-    "of": Annotated[Name | None, Field(description="The label that it is about, if one", examples=["harmful"])],
+    "of": Annotated[
+        Name | None, Field(description="The label or question that it is about, if one", examples=["harmful"])
+    ],
     "items": Annotated[int, Field(ge=1, le=2000, examples=[60])],
     "seed": Annotated[int, Field(ge=0, le=LARGEST)],
     "worker": Worker,

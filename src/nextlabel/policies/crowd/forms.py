@@ -171,7 +171,8 @@ class FormCrowd(ValuedCrowd):
 
         def after(labels: int) -> float:
             each, rest = divmod(labels, len(place))
-            return share(each) + rest / len(place) * (share(each + 1) - share(each)) - share(0)
+            gain = share(each) + rest / len(place) * (share(each + 1) - share(each)) - share(0)
+            return max(gain, 0.0)  # beliefs are rounded to those of a grid
 
         return after
 

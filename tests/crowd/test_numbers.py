@@ -12,6 +12,7 @@ from benchmarks.number_crowds import SETS, margins
 
 import nextlabel as nl
 from nextlabel.cli.app import run
+from nextlabel.crowd.numbers import NumberLabels, fit_numbers
 
 Table = dict[str, list[object]]
 
@@ -78,6 +79,13 @@ def test_units_do_not_matter(factor: float, shift: float) -> None:
     plain = nl.learn_numbers(rows).fit
     other = nl.learn_numbers({**rows, "label": [factor * float(str(v)) + shift for v in rows["label"]]}).fit
     assert other.estimate == pytest.approx(factor * plain.estimate + shift, rel=1e-3, abs=1e-3 * abs(factor))
+
+
+@pytest.mark.parametrize("said", [0.0, 3.1, 98.5, 97.25])
+def test_labels_that_are_all_the_same_are_read_out_as_they_are(said: float) -> None:
+    task, worker = np.repeat(np.arange(3), 3), np.tile(np.arange(3), 3)
+    fit = fit_numbers(NumberLabels(task, worker, np.full(9, said), 3, 3), nl.results.Number(0, 100))
+    assert fit.power == 1.0 and fit.estimate == pytest.approx([said] * 3)
 
 
 def test_a_rating_minimises_its_loss() -> None:

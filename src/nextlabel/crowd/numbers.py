@@ -131,8 +131,8 @@ def fit_numbers(data: NumberLabels, answer: Scaled) -> NumberFit:
     n, many = np.bincount(t, minlength=K), np.bincount(w, minlength=W)
     power, origin = _bent(t, y, K, answer)
     z = _bend(y, power, origin)
-    usual = 1.0 if answer.low is None or answer.high is None else (answer.high - answer.low) / np.sqrt(12.0)
-    centre, unit = float(z.mean()), float(z.std()) or usual
+    usual = 1.0 if answer.low is None or answer.high is None else (answer.high - answer.low) / 12.0**0.5
+    centre, unit, spread_of_labels = float(z.mean()), float(z.std()) or usual, float(y.std()) or usual
     z = (z - centre) / unit
     m, s, s_b, s_a, noise = 0.0, 0.5, 0.1, GAIN_VARIANCE, 0.5
     line, cov, tau = np.tile([0.0, 1.0], (W, 1)), np.zeros((W, 2, 2)), np.full(W, 2.0)
@@ -169,7 +169,7 @@ def fit_numbers(data: NumberLabels, answer: Scaled) -> NumberFit:
     hold = max(LINE_HOLD - float(others.sum()) / 2.0, 0.0) * s
     start, slope = _straight(known, y, weight + 1e-9, hold, max(usual, 0.0))
     if slope <= 0:  # nothing to compare: as they are
-        start, slope = centre + origin, unit
+        start, slope = float(y.mean()), spread_of_labels
     estimate, sd = start + slope * x, np.abs(slope) * np.sqrt(vx)
     off = y - estimate[t]
     bias = np.bincount(w, off, W) / (many + 1.0 / max(s_b, 1e-9))
@@ -196,7 +196,7 @@ def _bent(t: Ints, y: Floats, K: int, answer: Scaled) -> tuple[float, float]:
     )
     origins = [0.0] if first < 0 < last else sorted({first, last}, key=abs)
     n = np.bincount(t, minlength=K).astype(np.float64)
-    if len(y) < 1.5 * (n > 0).sum() or (n > 0).sum() < 2:
+    if len(y) < 1.5 * (n > 0).sum() or (n > 0).sum() < 2 or y.min() == y.max():
         return 1.0, 0.0
     found = {(p, o): _reliability(t, _bend(y, p, o), n) for o in origins for p in POWERS}
     best = max(found, key=lambda one: found[one])

@@ -45,6 +45,7 @@ def test_a_log_replays_to_the_same_state(path: Path, kind: str, tmp_path: Path) 
         assert chances[result["label"]] == result["probability"] == max(chances.values())
         assert result.pop("probability") == pytest.approx(before.pop("probability"), rel=1e-9)
         assert result.pop("source") == "labels" and result.pop("interval") is None
+        assert result.pop("intervals") == {}
         assert result == before
     then["row"] |= then["row"].pop("rules")
     had_score = [task.pop("score") is not None for task in then["tasks"]]  # of ranked tasks, those that had room

@@ -12,7 +12,7 @@ from nextlabel.web.render import render
 
 
 def view(**values: Any) -> dict[str, Any]:
-    row = SimpleNamespace(config=SimpleNamespace(knows_workers=True), tasks=9, budget=20, spent=12)
+    row = SimpleNamespace(config=SimpleNamespace(knows_workers=True, answer="choice"), tasks=9, budget=20, spent=12)
     certificate = SimpleNamespace(
         now=0.886, low=0.859, high=0.912, audit=None, arrivals=None, rests_on="Labels.", upper=None, curve=(),
         history=(), as_of_labels=12,

@@ -115,9 +115,11 @@ def number_beliefs(kind: Number, fit: NumberFit | None, labels: NumberLabels) ->
 
 
 def number_rates(kind: Number, fit: NumberFit) -> Floats:
-    """(W + 1,) how often each worker is within the tolerance, and a stranger."""
-    near = kind.tolerance / np.maximum(fit.spread, 1e-9)
-    return np.asarray(erf(np.append(near, np.median(near)) / np.sqrt(2.0)), np.float64)
+    """(W + 1,) how often each worker is within the tolerance; a stranger, and who shows no spread yet, as is usual."""
+    shown = fit.spread > 0
+    usual = np.median(fit.spread[shown]) if shown.any() else 1e-9
+    near = kind.tolerance / np.append(np.where(shown, fit.spread, usual), usual)
+    return np.asarray(erf(near / np.sqrt(2.0)), np.float64)
 
 
 class NumberCrowd(ValuedCrowd):

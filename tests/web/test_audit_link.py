@@ -150,6 +150,7 @@ def test_an_expert_answers_several_questions(service: Service, chromium: Browser
         table = page.get_by_role("group", name="Audited questions")
         expect(table.get_by_role("row", name="stars")).to_contain_text("1 of 3 right")
         expect(table.get_by_role("row", name="score")).to_contain_text("1 of 3 right")
+        expect(page.get_by_text("bob labelled t0 as tone: good, stars: 2, score: 50.")).to_be_visible()
         check_accessible(page)
     assert [one.label for one in campaign.audit_items()] == [
         '{"tone": "bad", "why": ["price"], "stars": "3", "score": "80"}',

@@ -213,9 +213,9 @@ class CampaignSettings(DeclaredSettings):
     def shown(self, answer: int) -> str:
         """What workers read of an answer."""
         names = self.display_names
-        if isinstance(self.answer_type, Form):
+        if names is None or isinstance(self.answer_type, Form):
             return self.answer_type.shown(answer)
-        return self.answer_type.name_of(answer) if names is None else names[answer]
+        return names[answer]
 
     @property
     def answers(self) -> int:

@@ -101,6 +101,10 @@ class Answer(ABC):
         """How an answer is written."""
         return self.labels[number]
 
+    def shown(self, number: int) -> str:
+        """An answer as people read it."""
+        return self.name_of(number)
+
     def keys(self) -> tuple[str, ...]:
         """The key of each answer on the workers' page, where it is no matter of its name."""
         return ()

@@ -268,7 +268,7 @@ def _parts(config: CampaignSettings, data: Mapping[str, Any]) -> dict[str, str]:
     """What texts hold beside the event's own data: the label, whether it counts, a comment, a reason."""
     begun, reason = _begun(data.get("comment", "")), data.get("reason")
     return {
-        "label": config.answer_type.name_of(data["label"]) if "label" in data else "",
+        "label": config.answer_type.shown(data["label"]) if "label" in data else "",
         "uncounted": "" if data.get("counted") else "; it does not count because the budget was spent",
         "kept": "counted" if data.get("counted") else "kept but not counted",
         "said": f" Comment: “{begun}”" if begun else "",

@@ -129,7 +129,7 @@ def fit_numbers(data: NumberLabels, answer: Scaled) -> NumberFit:
     """Learn from all labels."""
     t, w, y, K, W = data
     n, many = np.bincount(t, minlength=K), np.bincount(w, minlength=W)
-    power, origin = _bent(t, y, K, answer)
+    power, origin = _bent(data, answer)
     z = _bend(y, power, origin)
     usual = 1.0 if answer.low is None or answer.high is None else (answer.high - answer.low) / 12.0**0.5
     centre, unit, spread_of_labels = float(z.mean()), float(z.std()) or usual, float(y.std()) or usual
@@ -185,11 +185,16 @@ def fit_numbers(data: NumberLabels, answer: Scaled) -> NumberFit:
     )  # fmt: skip
 
 
-def _bent(t: Ints, y: Floats, K: int, answer: Scaled) -> tuple[float, float]:
+def _bent(data: NumberLabels, answer: Scaled) -> tuple[float, float]:
     """The power and the origin under which items explain the largest share of the variance of labels.
 
-    Nothing is bent before every other item has a second label.
+    Nothing is bent before every other item has a second label. Whoever's labels rank items as nobody else's do says
+    nothing of the scale, and is left out: a few guesses can make any bend look better than none.
     """
+    agreed, many = _rank_agreement(data)
+    usual = weighted_median(agreed, many)
+    said = ((many < NOBODY) | (agreed >= OF_USUAL * usual) | (usual < LEAST_USUAL))[data.worker]
+    t, y, K = data.task[said], data.number[said], data.tasks
     first, last = (
         float(y.min() if answer.low is None else answer.low),
         float(y.max() if answer.high is None else answer.high),
@@ -201,6 +206,20 @@ def _bent(t: Ints, y: Floats, K: int, answer: Scaled) -> tuple[float, float]:
     found = {(p, o): _reliability(t, _bend(y, p, o), n) for o in origins for p in POWERS}
     best = max(found, key=lambda one: found[one])
     return best if found[best] > found[1.0, origins[0]] + CLEARLY else (1.0, 0.0)
+
+
+def _rank_agreement(data: NumberLabels) -> tuple[Floats, Floats]:
+    """(W,) each worker's correlation, label by label, with the others' mean on the item, all by rank; and how many."""
+    t, w, y, K, W = data
+    _, place, alike = np.unique(y, return_inverse=True, return_counts=True)
+    rank, n = (np.cumsum(alike) - 0.5 * alike)[place] / len(y) - 0.5, np.bincount(t, minlength=K)
+    others = n[t] > 1
+    mean = ((np.bincount(t, rank, K)[t] - rank) / np.maximum(n[t] - 1, 1))[others]
+    w, rank = w[others], rank[others]
+    many = np.bincount(w, minlength=W).astype(np.float64)
+    pairs = (rank, mean, rank * rank, mean * mean, rank * mean)
+    a, b, aa, bb, ab = (np.bincount(w, one, W) / np.maximum(many, 1.0) for one in pairs)
+    return (ab - a * b) / np.sqrt(np.maximum((aa - a * a) * (bb - b * b), 1e-12)), many
 
 
 def _reliability(t: Ints, z: Floats, n: Floats) -> float:

@@ -6,10 +6,12 @@ Profiles: ``ci`` is the default and repeats itself; ``HYPOTHESIS_PROFILE=thoroug
 from __future__ import annotations
 
 import atexit
+import gc
 import logging
 import os
 import shutil
 import tempfile
+from functools import cache
 from pathlib import Path
 
 import httpx
@@ -19,6 +21,10 @@ from hypothesis import settings
 from nextlabel.cli import output
 from numerical import NUMERICAL
 from order import long_modules_first
+
+# Modules, tests and their parameters are a million objects that stay: looking through them for cycles again and again
+# took a fifth of the time.
+gc.set_threshold(50_000, 20, 20)
 
 # No deadline: the first call of a kernel compiles it.
 settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
@@ -40,6 +46,12 @@ atexit.register(shutil.rmtree, os.environ["XDG_CONFIG_HOME"], ignore_errors=True
 waits = httpx._config.DEFAULT_TIMEOUT_CONFIG
 waits.connect = waits.read = waits.write = waits.pool = 300.0
 
+# A client reads the certificates of all authorities when it is made, 20 ms of processor, and tests make thousands.
+make_context = cache(lambda made_for, **given: httpx.create_ssl_context(**given))
+httpx._transports.default.create_ssl_context = lambda **given: make_context(
+    (os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")), **given
+)
+
 # Whether a cache is empty, or a machine slow, must not decide what a command's tests find on stderr.
 logging.getLogger("nextlabel.kernels").setLevel(logging.ERROR)
 output.SAY_S = 3600.0
@@ -59,13 +71,21 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             left_out = [item for item in items if item.get_closest_marker(name)]
             config.hook.pytest_deselected(items=left_out)
             items[:] = [item for item in items if item not in left_out]
+    numerical = {
+        path for path in {item.path for item in items} if any(path.is_relative_to(HERE / n) for n in NUMERICAL)
+    }
     for item in items:
-        if any(item.path.is_relative_to(HERE / name) for name in NUMERICAL):
+        if item.path in numerical:
             item.add_marker(pytest.mark.numerical)
         if item.get_closest_marker("slow"):
             # Tracing makes Python twice as slow; what takes long repeats lines that shorter tests run too.
             item.add_marker(pytest.mark.no_cover)
     items[:] = long_modules_first(items, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
+
+
+def pytest_collection_finish() -> None:
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from nextlabel.application.service import CampaignService
-from stores import KINDS, Clock, opened, service_of_store
+from stores import DATABASES, Clock, opened, service_of_store
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=DATABASES)
 def service(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[CampaignService]:
     with opened(request.param, tmp_path) as store:
         found = service_of_store(store, Clock())

@@ -19,7 +19,7 @@ from nextlabel.errors import NextlabelError, TablesPendingError
 from nextlabel.policies import ordered
 from nextlabel.store.engine import Runner
 from nextlabel.store.sql import open_store
-from stores import KINDS, Clock, everything, opened, service_of_store, simple
+from stores import DATABASES, Clock, everything, opened, service_of_store, simple
 
 CAMPAIGNS = ("one", "two", "three")
 LABELS = ("no", "yes", "yes")
@@ -91,7 +91,7 @@ def together(service: CampaignService, calls: Sequence[Call]) -> list[Any]:
     return [replies[place] for place in range(len(calls))]
 
 
-@pytest.fixture(params=[(kind, few) for kind in KINDS for few in (64, 2)], ids=str)
+@pytest.fixture(params=[(kind, few) for kind in DATABASES for few in (64, 2)], ids=str)
 def pair(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[tuple[CampaignService, CampaignService]]:

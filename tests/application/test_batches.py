@@ -14,10 +14,10 @@ from nextlabel.campaign.replies import Added
 from nextlabel.cli.app import run
 from nextlabel.errors import ConflictError
 from service_fixtures import on_sqlite
-from stores import KINDS, Clock, opened, service_of_store, simple
+from stores import DATABASES, Clock, opened, service_of_store, simple
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=DATABASES)
 def service(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[CampaignService]:
     with opened(request.param, tmp_path) as store:
         campaign_service = service_of_store(store, Clock())

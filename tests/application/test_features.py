@@ -46,7 +46,16 @@ def campaign(
     return id, truth, counts
 
 
-@pytest.mark.parametrize("background", [False, True], ids=["at once", "background"])
+#: What learns is the same whatever the store; what is kept beside a campaign is kept in both.
+ONE = pytest.mark.parametrize("service", ["sqlite"], indirect=True)
+
+
+@pytest.mark.parametrize(
+    ("service", "background"),
+    [("sqlite", False), ("postgresql", True)],
+    indirect=["service"],
+    ids=["at once", "background"],
+)
 def test_a_learner_is_kept_by_its_hash_and_read_again(
     service: CampaignService, background: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -96,12 +105,14 @@ def test_features_of_a_file_of_their_own_are_learnt_from_and_deleted(service: Ca
     assert service.store.get(f"features-{now}:{id}") is None
 
 
+@ONE
 def test_columns_and_a_file_are_learnt_from_together(service: CampaignService) -> None:
     id, _, _ = campaign(service, 130, lambda k, answer: {"side": 2.0 * answer, "word": f"w{answer}"})
     refits = [event for event in service.store.events(id, 0, 5000) if event.kind == "refitted"]
     assert refits[-1].data["learner"]["bits"] > 0.1
 
 
+@ONE
 def test_features_that_say_nothing_leave_a_campaign_as_it_is(service: CampaignService) -> None:
     id, _, with_them = campaign(service, 60, features=["text"])
     _, _, without = campaign(service, 60, features=None)

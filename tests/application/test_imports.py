@@ -19,7 +19,7 @@ from nextlabel.campaign import intake
 from nextlabel.campaign.records import ACTIVE, ImportRow
 from nextlabel.errors import BusyError, ConflictError, InputError, NotFoundError, UnavailableError
 from nextlabel.store.sql import SqlStore
-from stores import KINDS, Clock, opened, service_of_store, simple
+from stores import DATABASES, Clock, opened, service_of_store, simple
 
 #: Tasks of an import here, in chunks of ten.
 MANY = 45
@@ -29,7 +29,7 @@ class Killed(BaseException):
     """Ends an import without a chance to tidy up, as ``kill -9`` does."""
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=DATABASES)
 def service(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[CampaignService]:
     with opened(request.param, tmp_path) as store:
         campaign_service = service_of_store(store, Clock())

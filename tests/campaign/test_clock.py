@@ -13,12 +13,12 @@ from nextlabel.campaign.commands import MOST_AHEAD_S, MOST_BEHIND_S
 from nextlabel.cli.app import run
 from nextlabel.errors import ClockError
 from nextlabel.store.sql import ServerClock, SqlStore
-from stores import KINDS, START, Clock, everything, opened, service_of_store, simple
+from stores import DATABASES, START, Clock, everything, opened, service_of_store, simple
 
 YEAR = 365 * 86_400.0
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=DATABASES)
 def service(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[CampaignService]:
     with opened(request.param, tmp_path) as store:
         service = service_of_store(store, Clock())

@@ -11,10 +11,10 @@ import pytest
 
 from nextlabel.application.service import CampaignService
 from nextlabel.campaign import commands, policy_tables, rates, scoring, settings
-from stores import KINDS, Clock, everything, opened, service_of_store, simple
+from stores import DATABASES, Clock, everything, opened, service_of_store, simple
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=DATABASES)
 def service(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[CampaignService]:
     with opened(request.param, tmp_path) as store:
         service = service_of_store(store, Clock())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -37,7 +38,7 @@ class Stop(Exception):
     """What goes wrong."""
 
 
-@pytest.fixture(params=["memory", "sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
 def service(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[CampaignService]:
     with opened(request.param, tmp_path) as store:
         service = service_of_store(store, Clock())
@@ -133,7 +134,11 @@ TASKS: dict[str, list[dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("chosen_by", TASKS)
+@pytest.mark.parametrize(
+    ("service", "chosen_by"),
+    [("memory", "tables"), ("sqlite", "ranked"), ("sqlite", "crowd"), ("postgresql", "crowd")],
+    indirect=["service"],
+)
 def test_every_command_that_fails(service: CampaignService, chosen_by: str, monkeypatch: pytest.MonkeyPatch) -> None:
     policy = {"tables": "okg-pending", "ranked": "okg", "crowd": "crowd"}[chosen_by]
     id = service.create(simple(40, policy=policy, most_labels=2), tasks=TASKS[chosen_by], id="c").id
@@ -273,7 +278,7 @@ def test_of_several_campaigns_that_are_changed_together_all_are_undone(service: 
 @pytest.mark.parametrize("name", ["limits", "many priors", pytest.param("crowd with controls", marks=pytest.mark.slow)])
 def test_decisions_are_the_same_after_failures(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every command is refused once, at its end, before it is let through."""
-    expected, run = traces.play(name), CampaignService.run
+    expected, run = json.loads(traces.FILE.read_text())[name], CampaignService.run
 
     def run_twice(service: CampaignService, id: str, command: Callable[[Commands], Any], *more: Any) -> Any:
         def failing(commands: Commands) -> None:
@@ -285,7 +290,7 @@ def test_decisions_are_the_same_after_failures(name: str, monkeypatch: pytest.Mo
         return run(service, id, command, *more)
 
     monkeypatch.setattr(CampaignService, "run", run_twice)
-    assert traces.play(name) == expected
+    assert json.loads(json.dumps(traces.play(name))) == expected
 
 
 def test_what_was_learnt_outlives_a_failure(service: CampaignService, monkeypatch: pytest.MonkeyPatch) -> None:

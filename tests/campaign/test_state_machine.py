@@ -28,7 +28,7 @@ from nextlabel.campaign import scoring
 from nextlabel.campaign.external_answers import SKIPPED
 from nextlabel.errors import ClockError, ConflictError, NotFoundError
 from states import differences
-from stores import KINDS, Clock, everything, opened, simple
+from stores import DATABASES, Clock, everything, opened, simple
 
 WORKERS = st.sampled_from(["ann", "bob", "cy", "di"])
 LABELS = st.sampled_from(["no", "yes"])
@@ -405,7 +405,7 @@ class Machine(RuleBasedStateMachine):
         return sum(1 for lease in out if not self.over(lease))
 
 
-@pytest.fixture(params=[(kind, few) for kind in KINDS for few in (64, 2)], ids=str)
+@pytest.fixture(params=[(kind, few) for kind in DATABASES for few in (64, 2)], ids=str)
 def machine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Machine]]:
     """With two classes at most in groups, campaigns soon keep tasks by score, and limits are lower from then on, as
     they were in earlier versions."""
@@ -451,7 +451,15 @@ def walk(machine: Machine, random: Random, steps: int, budgets: tuple[int, int] 
         machine.counters_are_right()
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize(
+    "machine",
+    [
+        *[pytest.param(("memory", few), marks=pytest.mark.slow) for few in (64, 2)],
+        *[pytest.param((kind, few), marks=pytest.mark.long) for kind in DATABASES for few in (64, 2)],
+    ],
+    indirect=True,
+    ids=str,
+)
 def test_long_walks(machine: type[Machine]) -> None:
     """With little budget."""
     for seed in range(4):
@@ -461,8 +469,15 @@ def test_long_walks(machine: type[Machine]) -> None:
         one.teardown()
 
 
-@pytest.mark.parametrize("machine", [(kind, 2) for kind in KINDS], indirect=True, ids=str)
-@pytest.mark.slow
+@pytest.mark.parametrize(
+    "machine",
+    [
+        pytest.param(("memory", 2), marks=pytest.mark.slow),
+        *[pytest.param((kind, 2), marks=pytest.mark.long) for kind in DATABASES],
+    ],
+    indirect=True,
+    ids=str,
+)
 def test_walks_that_cross_to_many_priors(machine: type[Machine]) -> None:
     """Tasks that have labels, some of them in flight, are ranked from then on."""
     for seed in range(3):

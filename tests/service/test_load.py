@@ -26,7 +26,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 def test_64_workers_at_once(url: str, tmp_path: Path) -> None:
-    id, tokens = prepare(url, 250, 750, WORKERS, policy="okg-pending")
+    id, tokens = prepare(url, 130, 390, WORKERS, policy="okg-pending")
     server = Server(url, log=tmp_path / "log")
     server.start()
     try:
@@ -34,24 +34,24 @@ def test_64_workers_at_once(url: str, tmp_path: Path) -> None:
     finally:
         server.stop()
     verdict = judge(url, id, account)
-    assert verdict.good and verdict.spent == 750 == len(account.labels)
+    assert verdict.good and verdict.spent == 390 == len(account.labels)
 
 
 def test_kill_9_under_load(url: str, tmp_path: Path) -> None:
     """Whatever was acknowledged is there, the budget is exact, and the state is what the events say."""
-    id, tokens = prepare(url, 200, 600, 24, policy="okg-pending")
+    id, tokens = prepare(url, 100, 300, 24, policy="okg-pending")
     server = Server(url, log=tmp_path / "log")
-    account, kills = asyncio.run(killed(server, id, tokens, kills=2, random=Random(1), most=200))
+    account, kills = asyncio.run(killed(server, id, tokens, kills=2, random=Random(1), most=100))
     server.stop()
     assert kills == 2 and account.broken > 0
     verdict = judge(url, id, account)
-    assert verdict.good and verdict.spent == 600
-    assert len(account.labels) == 600  # everything was sent again until it was acknowledged
+    assert verdict.good and verdict.spent == 300
+    assert len(account.labels) == 300  # everything was sent again until it was acknowledged
 
 
 def test_two_processes_on_one_postgresql(tmp_path: Path) -> None:
     url = postgres_url("two")
-    id, tokens = prepare(url, 150, 450, 32, policy="okg-pending")
+    id, tokens = prepare(url, 100, 300, 32, policy="okg-pending")
     servers = [Server(url, log=tmp_path / f"log{k}") for k in range(2)]
     for server in servers:
         server.start()
@@ -61,4 +61,4 @@ def test_two_processes_on_one_postgresql(tmp_path: Path) -> None:
         for server in servers:
             server.stop()
     verdict = judge(url, id, account)
-    assert verdict.good and verdict.spent == 450 == len(account.labels)
+    assert verdict.good and verdict.spent == 300 == len(account.labels)

@@ -87,7 +87,7 @@ def test_serve_until_a_signal(tmp_path: Path, workers: int) -> None:
 
 
 def test_a_signal_in_the_middle_of_an_import_and_the_request_again(tmp_path: Path) -> None:
-    many = 20_000
+    many = 6_000
     body = "id,text\n" + "".join(f"t{k},text {k}\n" for k in range(many))
     headers = {"idempotency-key": "once"}
     with served(tmp_path, 1) as (url, token, process):

@@ -184,7 +184,7 @@ def check_budgets(
 @pytest.mark.parametrize("uneven", [False, True])
 @pytest.mark.parametrize("name", sorted(set(POLICIES) - {"index", "lagrangian", "resolve"}))
 def test_all_budgets_at_once_are_each_alone(name: str, uneven: bool) -> None:
-    budgets = tuple(b for b in BUDGETS if b < 40) if name == "auto" else BUDGETS  # which solves an index for each
+    budgets = (4, 23) if name == "auto" else BUDGETS  # which solves an index for each
     check_budgets(crowd(uneven=uneven), name, budgets, tasks=20, replications=4)
 
 

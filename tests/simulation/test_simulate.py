@@ -120,7 +120,7 @@ def test_index_at_ten_tasks() -> None:
     assert_gap_agrees(study.results[0], study, 7.5625)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", [*range(6), *(pytest.param(k, marks=pytest.mark.long) for k in range(6, 12))])
 def test_static_policies_on_random_problems(seed: int) -> None:
     problem = random_problem(np.random.default_rng([21, seed]), tasks=4, budget=5)
     pending = "discard" if seed % 3 == 0 else "wait"

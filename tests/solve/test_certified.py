@@ -72,7 +72,7 @@ def random_task(rng: np.random.Generator) -> ExactTask:
     return ExactTask(prior, threshold, nl.rewards.Utility(tuple((float(x), float(y)) for x, y in rows)))
 
 
-@pytest.mark.parametrize("block", range(10))
+@pytest.mark.parametrize("block", [*range(4), *(pytest.param(k, marks=pytest.mark.long) for k in range(4, 10))])
 @pytest.mark.no_cover
 def test_a_thousand_random_tasks(block: int) -> None:
     rng = np.random.default_rng(block)

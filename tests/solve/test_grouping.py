@@ -48,7 +48,7 @@ def grouped(problem: Problem, cells: int) -> Grouped:
 def test_hundreds_of_random_problems_lie_between_their_groups() -> None:
     rng = np.random.default_rng(17)
     apart = []
-    for k in range(240):
+    for k in range(120):
         reward = REWARDS[k % len(REWARDS)]
         shared = {"accuracy": rng.uniform(0.5, 1.0)} if k % 3 == 0 else {"strength": np.exp(rng.uniform(-1.5, 5))}
         threshold = 0.5 if k % 3 == 0 else rng.uniform(0.2, 0.8)

@@ -12,6 +12,7 @@ from scipy.optimize import minimize
 
 from nextlabel.cli.app import run
 from nextlabel.errors import ProblemError, TooLargeError
+from nextlabel.solve import numbers
 from nextlabel.solve.numbers import POLICIES, Items, NumberProblem, NumberWorkers
 
 
@@ -148,7 +149,8 @@ def test_bad_problems(
     assert said in capsys.readouterr().err
 
 
-def test_bad_problems_in_python() -> None:
+def test_bad_problems_in_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(numbers, "MOST_STATES", 1000)
     with pytest.raises(ProblemError, match="needs items and workers"):
         NumberProblem((), 3, ())
     with pytest.raises(TooLargeError, match="states"):

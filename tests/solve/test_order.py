@@ -43,7 +43,7 @@ def test_infinite_horizon(batch: int) -> None:
         assert policy.value >= sum(c.count * float(c.lattice(0).reward[0]) for c in problem.classes) - SLACK
 
 
-@pytest.mark.parametrize("batch", [*range(6), *(pytest.param(k, marks=pytest.mark.long) for k in range(6, 12))])
+@pytest.mark.parametrize("batch", [*range(3), *(pytest.param(k, marks=pytest.mark.long) for k in range(3, 12))])
 @pytest.mark.no_cover
 def test_finite_horizon(batch: int) -> None:
     for number in range(5):

@@ -25,7 +25,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import binom
+from scipy.special import bdtrc
 
 from nextlabel.arrays import Floats, Ints
 from nextlabel.errors import one_of, refuse
@@ -70,7 +70,7 @@ def choose_threshold(recorded: CrowdRecord) -> ThresholdChoice:
     cut = float(best[np.argmin(np.abs(best - 0.5))])
     at_half, at_best = credit(share, gold, 0.5), credit(share, gold, cut)
     wins, losses = int((at_best > at_half).sum()), int((at_best < at_half).sum())
-    p = min(1.0, (len(candidates) - 1) * float(binom.sf(wins - 1, wins + losses, 0.5)))
+    p = min(1.0, (len(candidates) - 1) * float(bdtrc(wins - 1, wins + losses, 0.5)))
     threshold = cut if wins > 0 and p < CLEAR else 0.5
     return ThresholdChoice(threshold, cut, float(at_half.sum()), float(at_best.sum()), len(share), p)
 

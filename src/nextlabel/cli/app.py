@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
+from functools import cache
 from importlib import import_module
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -28,6 +30,9 @@ COMMANDS = (
 )  # fmt: skip
 GROUPS = {"token": "token", "campaign": "campaign", "label-studio": "label_studio", "platform": "platforms"}
 INTERRUPTED = "interrupted, nothing was written."
+#: So many new objects before the garbage collector looks again: while modules are loaded, nothing is garbage, and
+#: Python's 700 make loading a fifth slower.
+YOUNG_OBJECTS = 50_000
 
 app = typer.Typer(name="nextlabel", add_completion=False, pretty_exceptions_enable=False)
 for _name in COMMANDS:
@@ -55,12 +60,18 @@ def main() -> None:
     An interrupted command ends at once: threads of compiled code that are still at work would abort the interpreter
     while it takes itself apart ('terminate called without an active exception').
     """
+    gc.set_threshold(YOUNG_OBJECTS)
     code = run(sys.argv[1:])
     if code == 130:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
     sys.exit(code)
+
+
+@cache
+def _commands() -> Any:
+    return typer.main.get_command(app)
 
 
 def run(arguments: list[str]) -> int:
@@ -74,7 +85,7 @@ def run(arguments: list[str]) -> int:
                 )
             if (moved := new_name(arguments)) is not None:
                 return _complain(moved, 2)
-            code = app(arguments, prog_name="nextlabel", standalone_mode=False, obj=arguments)
+            code = _commands()(arguments, prog_name="nextlabel", standalone_mode=False, obj=arguments)
             sys.stdout.flush()
             return _complain(INTERRUPTED, 130) if code == 130 else int(code or 0)
         except InputError as error:
@@ -99,7 +110,7 @@ def run(arguments: list[str]) -> int:
 
 def _usage_sentence(error: typer.TyperException, arguments: list[str]) -> str:
     """What is wrong with the command line, and whose help to read: that of the subcommand as far as there is one."""
-    path, command = ["nextlabel"], typer.main.get_command(app)
+    path, command = ["nextlabel"], _commands()
     for argument in arguments:
         inner = getattr(command, "commands", {}).get(argument)
         if inner is None:

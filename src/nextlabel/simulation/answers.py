@@ -25,7 +25,6 @@ from typing import Any, Literal
 
 import numpy as np
 from scipy.special import expit
-from scipy.stats import kendalltau
 
 from nextlabel.arrays import Floats, Ints
 from nextlabel.crowd.answers import Answer, Number, Pair, Rating, answer_type, check_options
@@ -141,6 +140,8 @@ class Recorded:
         if isinstance(self.kind, Form):
             return float(self.kind.shares_right(said.astype(np.int64), truth.astype(np.int64)).mean())
         if isinstance(self.kind, Pair):
+            from scipy.stats import kendalltau  # imported here: it takes half a second
+
             return float(kendalltau(said, truth)[0])
         return float(np.corrcoef(said, truth)[0, 1])
 

@@ -49,8 +49,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from scipy import special, stats
-from scipy.signal import convolve2d
+from scipy import special
 
 from nextlabel.arrays import Floats, Ints
 from nextlabel.errors import ProblemError, SolverError, TooLargeError
@@ -139,6 +138,8 @@ def salted(states: TaskStates, seed: int) -> TaskStates:
 
 def value_at_end(groups: Sequence[TaskGroup], states: TaskStates, mu: float, taus: Floats) -> Floats:
     """H of every id at every time left in ``taus`` (inf: every label comes in)."""
+    from scipy.stats import binom  # imported here: it takes half a second, which other commands need not pay
+
     out = np.zeros((len(states.node), len(taus)))
     in_flight, comes_in = states.size - states.level, -np.expm1(-mu * taus)
     for k, group in enumerate(groups):
@@ -146,7 +147,7 @@ def value_at_end(groups: Sequence[TaskGroup], states: TaskStates, mu: float, tau
         node, w = states.node[ids], in_flight[ids]
         most = int(w.max())
         for j, after in enumerate(after_labels(group.lattice, group.lattice.reward, most)):
-            some, chance = w >= j, stats.binom.pmf(j, np.arange(most + 1)[:, None], comes_in[None, :])
+            some, chance = w >= j, binom.pmf(j, np.arange(most + 1)[:, None], comes_in[None, :])
             out[ids[some]] += after[node[some], None] * chance[w[some]]
     return out
 
@@ -189,6 +190,8 @@ def count_layers(
     groups: Sequence[TaskGroup], U: int, limit: float, *, finite: bool, decline: bool
 ) -> tuple[Floats, bool]:
     """N(g, c) of the whole problem, and whether it is complete: it stops at the first class that passes ``limit``."""
+    from scipy.signal import convolve2d  # imported here, as in value_at_end
+
     total = np.ones((1, 1))
     for k, group in enumerate(groups):
         widths = tuple(np.diff(group.lattice.first[: U + 2]).tolist())

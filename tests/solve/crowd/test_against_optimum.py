@@ -10,7 +10,10 @@ from tiny_crowds import draw_crowd
 from tolerances import EXACT
 
 
-@pytest.mark.parametrize(("answers", "crowds"), [(2, 200), (3, 60)])
+@pytest.mark.parametrize(
+    ("answers", "crowds"),
+    [(2, 80), (3, 30), *(pytest.param(*many, marks=pytest.mark.long) for many in ((2, 200), (3, 60)))],
+)
 @pytest.mark.slow
 def test_workers_theorem_1_bound_is_above_the_optimum(answers, crowds):
     """Hundreds of crowds with costs, unequal priors, perfect, useless and inverted workers among them."""

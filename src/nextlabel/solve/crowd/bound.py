@@ -36,7 +36,7 @@ from dataclasses import replace
 from time import perf_counter
 
 import numpy as np
-from scipy.stats import t
+from scipy.special import stdtrit
 
 from nextlabel.arrays import Floats, Ints
 from nextlabel.errors import ProblemError
@@ -100,7 +100,7 @@ def limit_of_mean(each: Sequence[Relaxation]) -> Relaxation:
         raise ProblemError(f"{len(each)} crowds do not make a mean with a limit.", "Draw at least 2, better 30.")
     mean = Relaxation(*(np.mean([getattr(one, name) for one in each], axis=0) for name in Relaxation.__slots__))
     spread = float(np.std([one.value for one in each], ddof=1)) / float(np.sqrt(len(each)))
-    return replace(mean, value=float(mean.value) + float(t.ppf(CONFIDENCE, len(each) - 1)) * spread)
+    return replace(mean, value=float(mean.value) + float(stdtrit(len(each) - 1, CONFIDENCE)) * spread)
 
 
 #: Crowds drawn where channels are not known.

@@ -29,6 +29,7 @@ import numba
 import numpy as np
 from numba.core import event
 from numba.core.compiler_lock import global_compiler_lock
+from numba.core.types import unliteral
 from numba.misc.appdirs import AppDirs
 
 try:
@@ -114,6 +115,8 @@ def compile_once(kernel: Any) -> None:
     file = Path(kernel._cache.cache_path) / f"{kernel.py_func.__module__}.{kernel.py_func.__qualname__}.lock"
 
     def compile_or_wait(signature: Any) -> Any:
+        if isinstance(signature, tuple):  # else each constant that a kernel hands to another is compiled by itself
+            signature = tuple(map(unliteral, signature))
         with global_compiler_lock, only_process(file):
             return compile(signature)
 

@@ -51,10 +51,17 @@ class RankedTasks(NamedTuple):
     own: Floats  # (K, 2), or (0, 2) with OF_CLASS
 
 
+def read_only(array: Ints) -> Ints:
+    """The same numbers, which nobody can write to: compiled kernels tell the two kinds of array apart."""
+    view = array.view()
+    view.setflags(write=False)
+    return view
+
+
 #: Tasks of few classes, which form groups.
 NO_RANKED_TASKS = RankedTasks(
-    np.zeros(2, dtype=np.int64), np.zeros((0, 2), dtype=np.int64), np.zeros((0, 0, 0)), np.zeros((0, 0, 0)),
-    np.zeros(0, dtype=np.int64), 0, 0, np.zeros(0), OF_CLASS, np.zeros((0, 2)),
+    read_only(np.zeros(2, dtype=np.int64)), read_only(np.zeros((0, 2), dtype=np.int64)), np.zeros((0, 0, 0)),
+    np.zeros((0, 0, 0)), np.zeros(0, dtype=np.int64), 0, 0, np.zeros(0), OF_CLASS, np.zeros((0, 2)),
 )  # fmt: skip
 
 

@@ -122,13 +122,14 @@ def make_problem_arrays(setting: Setting, wait: bool, limits: Ints | None = None
     """Lattices of all classes one after another; tasks are numbered class by class."""
     problem, views = setting.problem, setting.views
     start = np.concatenate([[0], np.cumsum([view.nodes for view in views])[:-1]]).astype(np.int64)
-    child = np.concatenate([view.lattice.child + s for view, s in zip(views, start, strict=True)])
+    child = np.concatenate([view.lattice.child + s for view, s in zip(views, start, strict=True)]).astype(np.int64)
+    child.setflags(write=False)  # as one lattice has it: compiled kernels tell the two kinds of array apart
     depth = np.repeat([setting.depth] * len(views) if limits is None else limits, [v.nodes for v in views])
     return ProblemArrays(
         level=np.concatenate([v.level for v in views]),
         reward=np.concatenate([v.lattice.reward for v in views]),
         prob=np.concatenate([v.lattice.prob for v in views]),
-        child=child.astype(np.int64),
+        child=child,
         limit=depth.astype(np.int64),
         root=np.repeat(start, [c.count for c in problem.classes]).astype(np.int64),
         flight=np.zeros(0, dtype=np.int64),

@@ -25,7 +25,7 @@ from scipy.special import expit, logit
 from nextlabel.arrays import Floats, Ints
 from nextlabel.errors import InputError, refuse
 from nextlabel.kernels.inputs import TIED, Lattices
-from nextlabel.kernels.ranked_tasks import BETA, COIN, OF_CLASS, RankedTasks, class_worth, first_answers
+from nextlabel.kernels.ranked_tasks import BETA, COIN, OF_CLASS, RankedTasks, class_worth, first_answers, read_only
 from nextlabel.kernels.rollout import ProblemArrays
 from nextlabel.model.beta import beta_beliefs
 from nextlabel.model.fact import coin_beliefs
@@ -176,7 +176,7 @@ class RankedCampaigns(NamedTuple):
             level=level,
             reward=np.zeros(0),
             prob=np.zeros((0, tasks.child.shape[1])),
-            child=tasks.child,
+            child=read_only(tasks.child),
             limit=np.full(len(level), tasks.D),
             root=np.zeros(len(tasks.class_of), dtype=np.int64),
             flight=np.zeros(0, dtype=np.int64),
@@ -184,7 +184,11 @@ class RankedCampaigns(NamedTuple):
             timing=make_timing(problem, self.wait),
         )
         tables = no_tables((tasks.W + 1, len(level)), np.full(problem.budget, least))
-        tasks = tasks._replace(score=np.require(tasks.score, requirements="W"))  # a cluster may send it read-only
+        tasks = tasks._replace(  # a cluster may send arrays either way
+            first=read_only(tasks.first),
+            child=read_only(tasks.child),
+            score=np.require(tasks.score, requirements="W"),
+        )
         return Rollout(arrays, tables, self.budgets, own=tasks, awaited=not self.budgets)
 
     def play(self, seed: int, first: int, count: int) -> tuple[Floats]:

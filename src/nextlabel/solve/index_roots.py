@@ -173,6 +173,7 @@ class IndexWork:
 
     def _sweep(self, prices: Floats, at: Ints, out: Brackets) -> None:
         """Sweeps at these falling prices, on one thread."""
+        prices = np.ascontiguousarray(prices)  # of one layout, which is compiled once
         narrow(self.stack, self.grid, self.steps, prices, at, self.block(prices), out)
 
     def block(self, prices: Floats) -> Block:

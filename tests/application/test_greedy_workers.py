@@ -52,7 +52,10 @@ def test_a_worker_gets_what_is_new_for_them(kind: str, tmp_path: Path) -> None:
         service.table_cache.close()
 
 
-@pytest.mark.parametrize(("kind", "tasks"), [("sqlite", 3 * LOOKED_AT), ("postgresql", 3 * LOOKED_AT)])
+@pytest.mark.parametrize(
+    ("kind", "tasks"),
+    [*((kind, 3 * LOOKED_AT) for kind in DATABASES), pytest.param("sqlite", 20_000, marks=pytest.mark.long)],
+)
 @pytest.mark.parametrize("ranked", [False, True], ids=["groups", "ranked"])
 def test_the_last_tasks_are_found(kind: str, tasks: int, ranked: bool, tmp_path: Path) -> None:
     """``greedy`` has held all but three of many: each of their next asks gets one of those, whichever it is."""

@@ -75,6 +75,10 @@ def test_serve_until_a_signal(tmp_path: Path, workers: int) -> None:
             assert client.certificate(id).left == 0
         page = httpx.get(f"{url}/metrics", headers={"Authorization": f"Bearer {token}"}).text
         assert 'nextlabel_tells_total{status="labelled"} 20.0' in page  # of all processes together
+        until = time.monotonic() + PATIENCE_S
+        while httpx.get(f"{url}/readyz").status_code != 200:  # kernels may still be compiled
+            assert time.monotonic() < until
+            time.sleep(0.2)
         process.send_signal(signal.SIGTERM)
         _, errors = process.communicate(timeout=PATIENCE_S)
         assert process.returncode == 0

@@ -146,7 +146,7 @@ def test_a_lapsed_lease_may_still_bring_a_label_before_the_deadline() -> None:
 
 def test_over_http_one_waits_some_seconds_or_learns_how_old_it_is(tmp_path: Path) -> None:
     with on_sqlite(tmp_path) as service, service.http() as http:
-        id = service.campaign("crowd", tasks=ITEMS, policy="crowd", budget=100)
+        id = service.campaign("crowd", tasks=ITEMS, policy="crowd", budget=100, turn_away=False)
         for worker in ("wa", "wb", "wc"):
             for _ in range(12):
                 lease = service.campaign_service[id].ask(worker)

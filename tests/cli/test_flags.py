@@ -19,7 +19,7 @@ SMALL = ["--tasks", "3", "--budget", "4"]
 SAID_DIFFERENTLY = {
     "--answers", "--arrival-rate", "--at-most-wrong", "--audits", "--budget", "--label-cost", "--labels-per-task",
     "--accuracy", "--answer", "--expert-cost", "--features", "--loss", "--method", "--range", "--record", "--reward",
-    "--scale",
+    "--of", "--scale",
     "--most-labels", "--out", "--policy", "--prior", "--replications", "--save", "--score-column", "--seed",
     "--strength", "--sure", "--tasks", "--threshold", "--gold", "--turn-away", "--model", "--url", "--token",
     "--owner", "--top",

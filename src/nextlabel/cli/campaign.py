@@ -565,7 +565,7 @@ def audit(
     answers: str | None = flag("FILE", "The expert's answers: task, and label or a column of each question."),
     link: bool = switch("Make a link by which an expert answers the drawn items, without a token."),
     freeze: bool = switch("For a guarantee: freeze the labels and draw --audits items, or as needed."),
-    of: str | None = flag("NAME", "Speak of the items with this label, or of this question, alone.", needs="--freeze"),
+    of: str | None = flag("LABEL", "Speak of the items with this label, or of this question, alone.", needs="--freeze"),
     next_look: bool = switch("Go on to the next number of audits instead of asking for items."),
     reopen: bool = switch("Let labels decide again, which voids the certificate of a guarantee."),
     record: str | None = flag("FILE", "Write the guarantee's record, by which anybody can check it."),

@@ -145,10 +145,11 @@ class PolicyTables:
         if not mine:
             return NO_ROOM
         # The price that clears is that of all tasks, also of those that the worker may not have.
-        seen = groups if self.tables.mode == BY_LEVELS else mine.values()
-        everyone = {self._state(g): groups[g] for g in seen if g[2] <= self.flight}
+        everyone, share = {s: groups[g] for s, g in mine.items()}, 0.0
+        if self.tables.mode == BY_LEVELS:
+            everyone, share = {self._state(g): groups[g] for g in groups if g[2] <= self.flight}, float(n)
         active, states = (np.array([*sorted(part), len(part)], dtype=np.int64) for part in (mine, everyone))
-        u, share = chance(seed, TIES, number), float(n) if self.tables.mode == BY_LEVELS else 0.0
+        u = chance(seed, TIES, number)
         with self.lock:
             self.members[states[:-1]] = [everyone[s] for s in states[:-1].tolist()]
             chosen = choose_group(

@@ -19,7 +19,6 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
-from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -107,7 +106,7 @@ class RequestMiddleware:
                 given_id = value
         own = given_id is not None and _REQUEST_ID.fullmatch(given_id)  # the client's, if it is well-formed
         context = scope["nextlabel"] = RequestContext(own[0].decode() if own else f"{random.getrandbits(64):016x}")
-        with span(scope["method"], headers=Headers(scope=scope), request_id=context.request_id) as opened:
+        with span(scope["method"], headers=scope["headers"], request_id=context.request_id) as opened:
             await self._serve(scope, receive, send, context, authorization)
             if opened is not None:
                 opened.update_name(f"{scope['method']} {route_of(scope)}")
@@ -155,7 +154,8 @@ class RequestMiddleware:
         if context.status == 503:
             cause = without_secrets(f"{type(context.cause).__name__}: {context.cause}".splitlines()[0][:300])
             self._log(logging.WARNING, "the request could not be served", scope, context, cause=cause)
-        self._log(logging.INFO, "", scope, context, ms=round(1000 * seconds, 2))
+        if request_log.isEnabledFor(logging.INFO):
+            self._log(logging.INFO, "", scope, context, ms=round(1000 * seconds, 2))
 
     def _log(
         self, level: int, message: str, scope: Scope, context: RequestContext,
@@ -197,13 +197,15 @@ class BodyLimitMiddleware:
             return
         upload = _UPLOAD.fullmatch(scope["path"])
         limit = self._settings.max_upload_bytes if upload else self._settings.max_body_bytes
-        sizes = [value for name, value in scope["headers"] if name == b"content-length" and value.isdigit()]
-        announced = max(map(int, sizes), default=0)
+        announced = -1
+        for name, value in scope["headers"]:
+            if name == b"content-length" and value.isdigit():
+                announced = max(announced, int(value))
         if announced > limit:
             while announced <= DISCARD_LIMIT and (await receive()).get("more_body", False):
                 pass
             raise BodyTooLargeError(limit)
-        if sizes:  # a server hands on no more than was announced
+        if announced >= 0:  # a server hands on no more than was announced
             await self._app(scope, receive, send)
             return
         size = 0

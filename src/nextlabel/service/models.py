@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import fields
 from functools import cache
 from inspect import signature
+from operator import attrgetter
 from typing import Annotated, Any, Literal, TypeVar, get_type_hints
 
 from fastapi.exceptions import RequestValidationError
@@ -307,15 +308,20 @@ def is_time(name: str) -> bool:
 
 
 @cache
-def _fields_of(kind: type) -> tuple[tuple[str, bool], ...]:
-    """The fields of a dataclass, and whether each is a time: replies to workers ask for them at every request."""
-    return tuple((one.name, is_time(one.name)) for one in fields(kind))
+def _fields_of(kind: type) -> tuple[list[str], Callable[[Any], tuple[Any, ...]], list[str]]:
+    """The fields of a dataclass, how they are read, and which are times: replies to workers ask at every request."""
+    names = [one.name for one in fields(kind)]
+    read = attrgetter(*names) if len(names) > 1 else lambda value: (getattr(value, names[0]),)
+    return names, read, [name for name in names if is_time(name)]
 
 
 def to_json(value: Any, **replaced: Any) -> dict[str, Any]:
     """A dataclass as JSON, with its times in ISO 8601; dataclasses within it are left to FastAPI."""
-    found = _fields_of(type(value))  # type: ignore[arg-type]  # types are hashable
-    return {name: iso_or_none(getattr(value, name)) if at else getattr(value, name) for name, at in found} | replaced
+    names, read, times = _fields_of(type(value))  # type: ignore[arg-type]  # types are hashable
+    found = dict(zip(names, read(value), strict=True))
+    for name in times:
+        found[name] = iso_or_none(found[name])
+    return found | replaced
 
 
 def status_json(status: CampaignStatus) -> dict[str, Any]:

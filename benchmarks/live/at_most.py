@@ -65,11 +65,12 @@ def main() -> None:
                 browser.post("/sign-in", data={"token": service.token})
                 browser.get(f"/campaigns/{campaign.id}")
                 begun, (cpu, memory), upper = time.perf_counter(), used(process), None
-                meanwhile: list[float] = []
+                meanwhile, turn = list[float](), 0
                 most, load = memory, os.getloadavg()[0]
                 while upper is None and time.perf_counter() - begun < given.patience:
                     if len(meanwhile) < budget // 8:
-                        seconds = label(campaign, len(meanwhile) % WORKERS, rng)
+                        turn += 1  # whoever is turned away gets nothing
+                        seconds = label(campaign, turn % WORKERS, rng)
                         meanwhile += [] if seconds is None else [seconds]
                     else:
                         time.sleep(0.2)

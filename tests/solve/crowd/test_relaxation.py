@@ -6,7 +6,9 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from benchmarks.odd_channels import problem as odd_problem
 
+import nextlabel as nl
 from crowds import coin, relax_alike, two_coins
 
 PAIR = [two_coins(0.95, 0.50), two_coins(0.60, 0.10)]
@@ -241,3 +243,12 @@ def test_workers_lemma_4a_few_labels_bound_the_recursion_without_a_grid(seed):
     found = relax_alike(1, 5, channels, [np.inf, np.inf])
     costs = [float(found.price + nu) for nu in found.supply_prices]
     assert found.value >= worth(0.5, channels, costs, 5) + 5 * found.price - 1e-9
+
+
+def test_a_plan_that_labels_in_place_for_ever_has_no_system(capfd: pytest.CaptureFixture[str]) -> None:
+    """Of workers who teach next to nothing SuperLU raised an error, and complained on stderr of what it was given."""
+    problem = odd_problem(np.random.default_rng([0, 229]))
+    found = nl.upper_bound(problem)
+    assert found.certified and found.gap < 1e-4 * problem.tasks
+    assert found.value <= problem.tasks + 1e-6
+    assert capfd.readouterr().err == ""

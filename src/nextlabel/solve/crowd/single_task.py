@@ -31,6 +31,7 @@ Guarantee: an upper bound for any grid or set of points. Cost: see ``kernels.cro
 
 from __future__ import annotations
 
+from contextlib import suppress
 from itertools import combinations_with_replacement
 from math import comb
 from typing import NamedTuple
@@ -171,8 +172,11 @@ class SingleTask(NamedTuple):
         """
         for _ in range(MOST_PLANS):
             worth = np.where(plan >= 0, -cost[plan], self.chain.stop)
-            V[:] = self._system(plan).solve(worth) if (plan >= 0).any() else worth
-            if not (self.chain.stop - V < 1.0).all():  # it labels for ever somewhere
+            with suppress(RuntimeError):  # of a plan that labels for ever the system is singular
+                V[:] = self._system(plan).solve(worth) if (plan >= 0).any() else worth
+                if (self.chain.stop - V < 1.0).all():
+                    worth = V
+            if worth is not V:  # it labels for ever somewhere
                 plan[:], V[:] = -1, self.chain.stop
             before = plan.copy()
             solve_values(self.chain, cost, V, plan, 0.0, 1, 0)
@@ -180,9 +184,14 @@ class SingleTask(NamedTuple):
                 break
 
     def _system(self, plan: Ints) -> SuperLU:
-        """I - P, where P leads from a state to the next under the plan; states that stop lead nowhere."""
+        """I - P, where P leads from a state to the next under the plan; states that stop lead nowhere.
+
+        A RuntimeError if a state leads to itself alone: SuperLU would find out late, and complain on stderr.
+        """
         go = np.flatnonzero(plan >= 0)
         to, weight = self.chain.to[plan[go], go], self.chain.weight[plan[go], go]
+        if ((weight * (to == go[:, None])).sum(axis=1) >= 1.0 - EPS).any():
+            raise RuntimeError("a state of the plan leads to itself alone.")
         rows = np.repeat(go, to.shape[1])
         moves = coo_array((weight.ravel(), (rows, to.ravel())), shape=(self.states, self.states))
         return splu((eye_array(self.states) - moves).tocsc())
@@ -192,9 +201,10 @@ class SingleTask(NamedTuple):
         used = np.zeros(len(self.channel))
         worth = push(self.chain, shares_of(plan, len(used)), self.mass, 1e-13, MOST_LABELS, used)
         if used.sum() > MANY_LABELS:  # tasks that go on and on: where they end, by one linear system
-            visits = self._system(plan).solve(self.mass, trans="T")
-            used[:] = np.bincount(plan[plan >= 0], weights=visits[plan >= 0], minlength=len(used))
-            worth = float((visits * self.chain.stop)[plan < 0].sum())
+            with suppress(RuntimeError):  # where there is no such system, tasks stop after MOST_LABELS
+                visits = self._system(plan).solve(self.mass, trans="T")
+                used[:] = np.bincount(plan[plan >= 0], weights=visits[plan >= 0], minlength=len(used))
+                worth = float((visits * self.chain.stop)[plan < 0].sum())
         return worth, used
 
     def at_once(self) -> float:

@@ -149,9 +149,13 @@ def test_from_the_command_line(
         writer.writeheader()
         writer.writerows(rows)
     capsys.readouterr()
+    Path("some.csv").write_text("task,tone\n3,good\n")
+    assert run(["campaign", "audit", "c", "--answers", "some.csv"]) == 2
+    refused = capsys.readouterr().err
+    assert "no column 'why'" in refused and "Fill in the file that --save" in refused
     assert run(["campaign", "audit", "c", "--answers", "audit.csv", "--save", "again.csv"]) == 0
     said = capsys.readouterr()
-    assert "6 items drawn, 6 answered" in said.err and "audited labels are right in every answer" in said.out
+    assert "6 items drawn, 6 answered" in said.err and "audited forms are right in every answer" in said.out
     right = sum(read[json.loads(row["payload"])] == row["stars"] for row in rows)
     assert f"stars: {right} of 6 audited answers are right" in said.out and "of 12 answers" in said.out
     with Path("again.csv").open() as stream:

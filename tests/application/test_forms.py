@@ -12,6 +12,8 @@ import pytest
 
 import nextlabel as nl
 from nextlabel.cli.app import run
+from nextlabel.crowd.questions import Form
+from nextlabel.web.worker.steps import answer_text
 from service_fixtures import on_sqlite
 
 QUESTIONS = [
@@ -92,7 +94,7 @@ def test_answers_that_are_refused(said: Any, why: str) -> None:
         ([{"name": "a", "labels": ["x"]}], "are not 2 to 26 different names"),
         ([{"name": "a", "labels": ["x", "y"]}, {"name": "a", "labels": ["x", "y"]}], "two questions are called 'a'"),
         ([{"name": "a", "labels": ["x", "y"], "only_if": {"b": "x"}}], "depends on 'b' = 'x'"),
-        ([{"name": "a", "answer": "number"}], "needs both ends of their range"),
+        ([{"name": "a", "answer": "number"}], "needs both ends of its range"),
         (
             [{"name": "a", "answer": "number", "range": "0..9", "labels": ["x", "y"]}],
             "asks for a number and has labels",
@@ -270,3 +272,16 @@ def test_over_http_and_from_the_command_line(
         assert json.loads(told.json()["label"]) == {"tone": "good", "score": "12.5"}
         (found,) = http.get("/campaigns/scores/results").json()["results"]
         assert list(found["intervals"]) == ["score"] and found["interval"] is None
+
+
+def test_a_number_with_a_comma_is_refused_and_answers_nothing_else() -> None:
+    """What a page sends is parted by commas: '37,1' would have chosen the second option of the form, too."""
+    form = Form.parse(
+        '[{"name": "tone", "labels": ["good", "bad"]}, {"name": "score", "answer": "number", "range": "0..100"}]'
+    )
+    sent = answer_text([("form", "1"), ("answer-tone", "0"), ("number-1", "37,1")])
+    with pytest.raises(nl.errors.InputError, match="'37 1' is not a number from 0 to 100"):
+        form.sent(sent)
+    assert form.labels_of(form.sent(answer_text([("answer-tone", "0"), ("number-1", "37.1")]))) == {
+        "tone": ["good"], "score": ["37.1"]
+    }  # fmt: skip

@@ -593,10 +593,16 @@ def audit(
         row, campaign, made = service.store.row(id), service[id], dict[str, Any]()
         kind = row.config.answer_type
         asked = kind.column_names if isinstance(kind, Questions) else ()
-        found: dict[str, Any] = {} if answers is None or asked else dict(read_answers(answers))
-        for name in asked if answers is not None else ():
-            for task, said in read_answers(answers, label=name).items():
-                found.setdefault(task, {})[name] = said
+        found: dict[str, Any] = {}
+        try:
+            if answers is not None and not asked:
+                found |= read_answers(answers)
+            for name in asked if answers is not None else ():
+                for task, said in read_answers(answers, label=name).items():
+                    found.setdefault(task, {})[name] = said
+        except FileFormatError as error:  # other commands have flags for columns
+            hint = "Fill in the file that --save has written." if "-column" in error.hint else error.hint
+            raise FileFormatError(error.message, hint) from None
         promised = freeze or reopen or next_look or kept is not None or bool(row.guarantee)
         if promised and (freeze or (planned is not None and not reopen)):
             campaign.freeze(planned, of)
@@ -631,10 +637,11 @@ def audit(
         new = row.tasks - row.audit_of
         itself = f" The model itself expects {certificate.now:.1%}." if row.config.counts_right else ""
         whole = f"the items but {new:,} that were added since" if new else "all items"
-        each = " in every answer" if audited.questions else ""
-        of = f"the answers to {whole}" if audited.questions else whole
+        forms = bool(audited.questions)
+        what, each = ("forms", " in every answer") if forms else ("labels", "")
+        of = f"the answers to {whole}" if forms else whole
         text += (
-            f"{audited.right} of {audited.audited} audited labels are right{each}: {audited.accuracy:.1%} of {of}, "
+            f"{audited.right} of {audited.audited} audited {what} are right{each}: {audited.accuracy:.1%} of {of}, "
             f"with a 95% interval from {audited.low:.1%} to {audited.high:.1%}.{itself}\n"
         )
         for name, one in audited.questions.items():

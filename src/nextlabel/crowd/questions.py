@@ -145,7 +145,9 @@ def _question(table: dict[str, Any]) -> Question:
     number = Number.parse(table.get("range")) if kind == "number" else None
     labels = list(rating.labels) if rating is not None and labels is None else labels
     fewest = 1 if kind == "multi" else 2
-    if number is not None and (labels or not number.ends):
+    if number is not None and None in (number.low, number.high):
+        raise InputError(f"question {name[:SHOWN]!r} needs both ends of its range.", "Give e.g. range 0..100.")
+    if number is not None and labels:
         raise InputError(f"question {name[:SHOWN]!r} asks for a number and has labels.", "Leave the labels out.")
     if number is None and (
         not isinstance(labels, list)

@@ -48,7 +48,10 @@ def answer_text(pairs: Iterable[tuple[str, Any]]) -> str:
     found = list[str]()
     for name, value in pairs:
         what, _, question = name.partition("-")
-        found += [value] if what == "answer" else [f"{question}={value}"] if what == "number" else []
+        if what == "answer":
+            found.append(value)
+        elif what == "number":  # a comma would begin another answer; a number with a blank is refused
+            found.append(f"{question}={str(value).replace(',', ' ')}")
     return ",".join(found)
 
 
